@@ -1,4 +1,4 @@
-"""`python -m dpstudy`, which is the command `dpstudy`."""
+"""`python -m dpstudy`, the same as the command `dpstudy`."""
 
 import sys
 

@@ -50,7 +50,7 @@ _OURS = (os.path.join(tempfile.gettempdir(), "tmp"), "/dev/null")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Check the method that the command line names; the exit status."""
+    """Check the method named on the command line; the exit status."""
     parser = argparse.ArgumentParser(prog="python -m dpstudy.check_method", description=__doc__)
     parser.add_argument("name", metavar="NAME", help="a method, or package.module:name")
     parser.add_argument("values", nargs="*", metavar="KEY=VALUE", help="hyper-parameters, as a config has them")
@@ -95,7 +95,7 @@ def _given(values: list[str]) -> Iterator[tuple[str, Any]]:
 
 
 def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
-    """(whether it is right, what was found) of each check.
+    """(whether it passed, a sentence) of each check.
 
     Args:
         values: of hyper-parameters; those without a default that are missing are guessed.
@@ -149,7 +149,7 @@ def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
 
 
 def options_of(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """An entry's options: those given, defaults, and guesses of what has none."""
+    """An entry's options: those given, else defaults, else guesses for required ones."""
     rules = method_schema(name)
     options: dict[str, Any] = {"method": name} | as_numbers(dict(values), rules)
     needed = [*rules.get("required", ()), *(rules["oneOf"][0].get("required", ()) if "oneOf" in rules else ())]

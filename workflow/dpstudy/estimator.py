@@ -1,4 +1,4 @@
-"""`dpstudy.fit` and `predict` as an estimator of scikit-learn's."""
+"""`dpstudy.fit` and `predict` as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ with extras.named("DPClassifier"):
 
 
 class DPClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier under (epsilon, delta)-DP, of single labels; `dpstudy.fit` has more.
+    """A scikit-learn classifier under (epsilon, delta)-DP, single-label; `dpstudy.fit` has more options.
 
     Cross-validation and searches fit many times on the same records: each fit spends epsilon anew, and choosing by
     private scores spends more, which no ledger here counts.
@@ -97,7 +97,7 @@ class DPClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X) -> np.ndarray:
-        """(n, m) scores; of two classes (n,), how much higher the second is."""
+        """(n, m) scores; for two classes (n,), by how much the second one's is higher."""
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 

@@ -1,1 +1,1 @@
-"""Attacks on the methods' own releases: lower bounds on epsilon."""
+"""Privacy audits: attacks on what a method releases, and the lower bounds on epsilon that they prove."""

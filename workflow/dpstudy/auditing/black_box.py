@@ -1,4 +1,4 @@
-"""The black-box audit of de2022, appendix A.2: is the released model's loss on a record lower where it was trained on?
+"""The black-box audit of de2022 (appendix A.2): membership inference by the released model's loss on one record.
 
 D and D' = D and one more record z are trained on many times, with the method's own `prepare` and `fit`, all from the
 same start, each time with noise and batches of its own. The attacker sees the loss of the model on z alone. Phase I
@@ -33,14 +33,14 @@ _HELD_OUT = 0.2
 
 @dataclass(frozen=True)
 class Setting:
-    """What phase I tries; None: the entry's own."""
+    """Hyper-parameters that phase I tries; None keeps the entry's value."""
 
     learning_rate: float | None = None
     clipping_norm: float | None = None
     steps: int | None = None
 
     def of(self, parameters):
-        """The method's parameters with these."""
+        """The method's parameters with this setting's values in place of theirs."""
         changed = {key: value for key, value in vars(self).items() if value is not None}
         if "steps" in changed:  # in place of what else says how many there are
             changed |= {"epochs": None, "noise_multiplier": None}
@@ -49,7 +49,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Tried:
-    """A setting with a record z, and the total variation distance between losses with and without z."""
+    """A canary at a setting, and the total variation distance between the losses with and without it."""
 
     canary: str
     setting: Setting
@@ -58,7 +58,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Arena:
-    """D, what is trained on it, and the candidates for z.
+    """The data set D, the method that is trained on it, and the candidate canaries z.
 
     Attributes:
         module: of the method.
@@ -86,7 +86,7 @@ class Arena:
     _plans: dict[Setting, Plan] = field(default_factory=dict, compare=False)
 
     def losses(self, phase: str, setting: Setting, canary: str | None, models: int) -> np.ndarray:
-        """(models, canaries) losses on every z of models trained on D, with `canary` among it or (None) without any.
+        """(models, canaries) losses on every canary of models trained on D with `canary` added, or (None) on D alone.
 
         Raises:
             RuntimeError: a run released anything else than its plan declares.
@@ -111,7 +111,7 @@ class Arena:
         return found
 
     def plan(self, setting: Setting) -> Plan:
-        """What a training at a setting releases; noise takes seconds to calibrate, so each is planned once."""
+        """The planned releases of a training at a setting, cached, since calibrating its noise takes seconds."""
         if setting not in self._plans:
             self._plans[setting] = self.module.plan(setting.of(self.parameters), self.problem)
         return self._plans[setting]
@@ -146,14 +146,16 @@ class _SameStart(NoiseSource):
 
 
 def settings_of(space: Mapping[str, Sequence]) -> list[Setting]:
-    """Every combination of the values in `space`: learning_rate, clipping_norm, steps; a key that is not there keeps
-    the entry's own value."""
+    """Every combination of the values in `space`: learning_rate, clipping_norm and steps.
+
+    A key that is absent keeps the entry's value.
+    """
     rates, norms, counts = (space.get(key, [None]) for key in ("learning_rate", "clipping_norm", "steps"))
     return [Setting(rate, norm, steps) for steps in counts for norm in norms for rate in rates]
 
 
 def phase_one(arena: Arena, settings: Sequence[Setting], models: int) -> list[Tried]:
-    """Every setting with every z, and how far apart the losses are.
+    """The distance between the losses with and without each canary, at each setting.
 
     Args:
         models: on D, and on D' for each z.
@@ -168,7 +170,7 @@ def phase_one(arena: Arena, settings: Sequence[Setting], models: int) -> list[Tr
 
 
 def phase_two(arena: Arena, chosen: Tried, models: int) -> tuple[np.ndarray, np.ndarray]:
-    """(models,) statistics, minus the loss on z, of new models on D' and on D."""
+    """(models,) attack statistics (minus the loss on the canary) of new models trained with it and without it."""
     place = list(arena.canaries).index(chosen.canary)
     present, absent = (
         -arena.losses("phase II", chosen.setting, canary, models)[:, place] for canary in (chosen.canary, None)
@@ -177,7 +179,7 @@ def phase_two(arena: Arena, chosen: Tried, models: int) -> tuple[np.ndarray, np.
 
 
 def bounded(present: np.ndarray, absent: np.ndarray, epsilon: float, delta: float, confidence: float) -> dict:
-    """What phase II proves, and how well the attacker does.
+    """The lower bound on epsilon that phase II proves, and the attacker's AUC and advantage.
 
     Args:
         present, absent: the statistic with z and without it; the first ones of each fix the threshold.
@@ -202,7 +204,7 @@ def bounded(present: np.ndarray, absent: np.ndarray, epsilon: float, delta: floa
 
 
 def black_box(arena: Arena, space: Mapping[str, Sequence], pilot: int, models: int, confidence: float) -> dict:
-    """Both phases: what black-box.json says, but for its verdict.
+    """The content of black-box.json except its verdict, from both phases.
 
     Args:
         space: as of `settings_of`.

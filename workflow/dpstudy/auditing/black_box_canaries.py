@@ -1,4 +1,4 @@
-"""The record z of de2022's black-box audit (A.2, Table 8): a blank image, noise, or an image under a wrong label."""
+"""Canaries of de2022's black-box audit (A.2, Table 8): a blank image, noise, or an image with a wrong label."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ Canary = tuple[np.ndarray, int]  # grey levels (d,) uint8, and the class that it
 def make_canary(
     name: str, images: np.ndarray, labels: np.ndarray, classes: tuple[str, ...], rng: np.random.Generator
 ) -> Canary:
-    """The record that a name stands for.
+    """The canary (image, label) of a given name.
 
     Args:
         name: "blank" (black), "noise" (each number uniform over the grey levels), or "7-as-8": the first of `images`

@@ -1,4 +1,4 @@
-"""A game on a method's own releases: was this canary among the records?
+"""A membership inference game on a method's releases: was this canary among the training records?
 
 A canary is a record whose contribution to each release is as large as the clipping allows. `PACK` of them take part
 in one training, each with a coin of its own: canary i has a feature of its own, the others have none of it, so that
@@ -41,7 +41,7 @@ _PILOT = 6000  # coins of pilot runs, which say what canaries add to weights
 
 @dataclass(frozen=True)
 class Game:
-    """A method with its settings, on a problem of small dimension.
+    """A method with its settings on a problem of small dimension, ready to be attacked.
 
     Attributes:
         module: of the method.
@@ -65,17 +65,17 @@ class Game:
 
     @property
     def last_iterate_only(self) -> bool:
-        """Whether nothing but the model is released."""
+        """Whether the final model is the only release."""
         return any(event.kind.uneven for event in self.plan.events)
 
     @property
     def adjacency(self) -> str:
-        """What neighbours are: where batches are dealt, a record is blanked and not removed."""
+        """The adjacency under attack: "zero-out" where batches are shuffled, else "add-remove-one"."""
         return "zero-out" if any(event.sampling == "shuffle" for event in self.plan.events) else "add-remove-one"
 
 
 class Rows(Subjects):
-    """Canaries as one batch that can say whose its rows are.
+    """Canaries as one batch of rows that knows which subject each row belongs to.
 
     Args:
         present: which canaries.
@@ -103,7 +103,7 @@ class Rows(Subjects):
 def game_of(
     name: str, parameters, problem: Problem, reads_public: bool = False, pack: int = PACK, sees_model: bool = False
 ) -> Game:
-    """The game on a method as a cell runs it, with the cell's n, classes and budget.
+    """The game on a method as a cell runs it, with the cell's n, classes and privacy budget.
 
     The learning rate, which costs no privacy, is made tiny: a model that learns a canary would stop to respond to it.
 
@@ -140,7 +140,7 @@ def game_of(
 def play(
     game: Game, runs: int, mode: str = "seeded", shared: bool = False, key: Sequence[object] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The attacker's statistic in `runs` runs with the canary and in as many without it.
+    """The attack statistic in `runs` runs with the canary and in as many without it.
 
     Noise is fresh in each run. With `shared` it is one vector for every row of a release (a control), and the attacker
     looks at differences between rows.
@@ -168,7 +168,7 @@ def play(
 
 
 def trained(game: Game, present: np.ndarray, source: NoiseSource, records=None):
-    """What the method's own training gives with these canaries.
+    """The fit of the method's training code on these canaries.
 
     Args:
         present: (canaries,) who takes part.
@@ -226,7 +226,7 @@ def _steps(transcript, with_all: Sequence, with_none: Sequence) -> Iterator[list
 
 
 def per_canary(products: np.ndarray, canaries: int, dim: int) -> np.ndarray:
-    """(canaries,) sums of the elements that belong to each canary: all, where there is one.
+    """(canaries,) the sums of the elements of a release that belong to each canary; all elements where there is one.
 
     Of several they are the diagonal of a (dim, dim) matrix, else the axis of that length, or of one more (the last
     column is the bias, which belongs to none), and where features are mixed that of the classes.

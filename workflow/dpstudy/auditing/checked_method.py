@@ -1,4 +1,4 @@
-"""A method that is checked, with settings, on a problem of made-up records."""
+"""A method under conformance testing: its settings, and a problem of synthetic records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ BASE = 24  # records, where few will do
 
 
 class NonconformityError(StudyError):
-    """A method does what no method may do."""
+    """A method breaks a rule that every method must keep."""
 
 
 @dataclass(frozen=True)
 class CheckedMethod:
-    """A method with settings, on a problem of made-up records.
+    """A method with settings, on a problem of synthetic records.
 
     Attributes:
         beside: further arguments of `prepare`.
@@ -35,17 +35,17 @@ class CheckedMethod:
 
     @property
     def plan(self) -> Plan:
-        """What it releases."""
+        """The method's planned releases on this problem."""
         return self.module.plan(self.parameters, self.problem)
 
     def rows(self, count: int, key: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """(features, labels) of made-up records."""
+        """(features, labels) of `count` synthetic records."""
         rng = np.random.default_rng(key)
         features = scale * rng.uniform(-2, 2, (count, self.problem.dim)).astype(np.float32)
         return features, self.labels(count, rng)
 
     def labels(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Class indices, or zeros and ones of as many positives as a record may have."""
+        """Random class indices, or (count, m) zeros and ones with the maximum number of positive labels per record."""
         if self.problem.exclusive:
             return rng.integers(self.problem.classes, size=count)
         places = np.argsort(rng.random((count, self.problem.classes)), 1)[:, : self.problem.positives]
@@ -54,11 +54,11 @@ class CheckedMethod:
         return labels
 
     def prepared(self, batches: Sequence[tuple], subjects: np.ndarray | None = None):
-        """What its `prepare` makes of batches."""
+        """The result of the method's `prepare` on these batches."""
         rows = sum(len(labels) for _, labels in batches)
         whole = Subjects(batches, np.arange(rows) if subjects is None else subjects)
         return self.module.prepare(whole, self.parameters, self.problem, **self.beside)
 
     def fitted(self, data, source: NoiseSource, plan: Plan | None = None) -> Fit:
-        """What its `fit` gives."""
+        """The result of the method's `fit`."""
         return self.module.fit(data, self.parameters, self.problem, plan or self.plan, source)

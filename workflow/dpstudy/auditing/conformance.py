@@ -1,4 +1,4 @@
-"""What can be checked of any method: what a record moves, what noise is drawn, and what else depends on records.
+"""Conformance tests of any method: its noise, its sampling, and that nothing else depends on private records.
 
 Each check trains the method on made-up records and gives back a sentence about what it found, or raises
 `NonconformityError`. None is a proof: code may do with its thousandth record what it does with none before.
@@ -34,7 +34,7 @@ _TIMES_A_RECORD = 40  # bytes held for each byte of a record, at most
 
 
 def noise(checked: CheckedMethod) -> str:
-    """What is drawn is what the ledger says, in several seeds, and fresh in each.
+    """Check that the noise drawn matches the ledger, and is fresh in every seed.
 
     Raises:
         NonconformityError: it is less, or other releases are made; a seed depends on the one before; or the method
@@ -93,7 +93,7 @@ class _Asked(NoiseSource):
 
 
 def sampling(checked: CheckedMethod) -> str:
-    """Who takes part in a Poisson sample is drawn anew in each seed and step, whatever the record.
+    """Check that each seed and step draws its Poisson sample afresh and independently of the records.
 
     Raises:
         NonconformityError: it goes by the record, or by something that is the same in each seed.
@@ -126,7 +126,7 @@ def sampling(checked: CheckedMethod) -> str:
 
 
 def nobody(checked: CheckedMethod) -> str:
-    """A batch, or all the data, may have no record that counts: the same releases are made, with their noise.
+    """Check that a method makes the same noisy releases where a batch, or all the data, is empty.
 
     Raises:
         NonconformityError: fewer are, or the training fails.
@@ -150,7 +150,7 @@ def nobody(checked: CheckedMethod) -> str:
 
 
 def batches(checked: CheckedMethod) -> str:
-    """Sums do not depend on the batches in which records are read, nor on their order where all are taken.
+    """Check that sums do not depend on how records are batched, nor, without sampling, on their order.
 
     Raises:
         NonconformityError: they do.
@@ -175,7 +175,7 @@ def batches(checked: CheckedMethod) -> str:
 
 
 def memory(checked: CheckedMethod) -> str:
-    """How much `prepare` holds for each record more.
+    """Check that the memory `prepare` takes for each record is bounded.
 
     Raises:
         NonconformityError: more than forty times the record.
@@ -197,7 +197,7 @@ def memory(checked: CheckedMethod) -> str:
 
 
 def file(checked: CheckedMethod) -> str:
-    """A model's file is all of the model.
+    """Check that a saved and reloaded model gives the same scores.
 
     Raises:
         NonconformityError: what is read back gives other scores.
@@ -214,7 +214,7 @@ def file(checked: CheckedMethod) -> str:
 
 
 def seeds(checked: CheckedMethod) -> str:
-    """In many seeds the same releases with other records behind them give the same: what happens seldom counts too.
+    """Check over many seeds that the fit depends on records through the releases alone, so that rare branches are met.
 
     Raises:
         NonconformityError: they do not.
@@ -246,5 +246,5 @@ CHECKS: tuple[Callable[[CheckedMethod], str], ...] = (
 
 
 def secured(checked: CheckedMethod) -> CheckedMethod:
-    """The same with noise of the operating system's."""
+    """The same method with noise from the operating system's entropy ("secure")."""
     return replace(checked, problem=replace(checked.problem, secure=True))

@@ -1,4 +1,4 @@
-"""What an audit of many trainings has learnt so far, so that one that was killed goes on after its last model."""
+"""A journal of the losses that a black-box audit has measured, so that it resumes after a kill."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from dpstudy.core.errors import StudyError
 
 
 class LossJournal:
-    """The losses of the models that are trained, a line each, in a file that its owner alone reads.
+    """The losses of the models trained so far, one line each, in a file that only its owner can read.
 
     Args:
         path: of the file, which need not exist; a line that a kill cut short is dropped.
@@ -42,15 +42,15 @@ class LossJournal:
                 raise StudyError(f"{path}: damaged; delete it and run the study again") from None
 
     def known(self, key: object) -> list[list[float]]:
-        """The losses of the models of one setting, in the order in which they were trained."""
+        """The losses of the models trained at one setting, in the order of their training."""
         return self._known.get(str(key), [])
 
     def add(self, key: object, losses: list[float]) -> None:
-        """Take note of one more model of a setting."""
+        """Append the losses of one more model at a setting."""
         self._write(json.dumps([str(key), losses]).encode())
 
     def remove(self) -> None:
-        """Delete the file: the audit is complete."""
+        """Delete the journal, once the audit is complete."""
         self._file.close()
         self._path.unlink(missing_ok=True)
 

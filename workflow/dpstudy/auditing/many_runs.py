@@ -1,4 +1,4 @@
-"""The entries of audit.json that many runs of the canaries' game give."""
+"""Lower bounds on epsilon from many runs of the canary game: entries of audit.json."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ STATISTIC = "likelihood ratio of all releases for a canary with the largest cont
 def attack(
     game: Game, runs: int, confidence: float, mode: str = "seeded", shared: bool = False, key: Sequence[object] = ()
 ) -> list[dict]:
-    """Play the game, and bound epsilon from below.
+    """The entries of audit.json from playing the game: lower bounds on epsilon.
 
     Args:
         runs: with the canary, and as many without it; a fifth of them fix the threshold.
@@ -27,7 +27,7 @@ def attack(
 
 
 def bounds(game: Game, present: np.ndarray, absent: np.ndarray, confidence: float, shared: bool = False) -> list[dict]:
-    """What the statistics of as many runs with the canary as without it prove: the entries of audit.json.
+    """The entries of audit.json from the attack statistics of runs with the canary and of as many without it.
 
     Args:
         present, absent: (runs,) as of `play`.

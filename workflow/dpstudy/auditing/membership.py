@@ -1,4 +1,4 @@
-"""How well an attacker tells runs with a record from runs without it, and how well any attacker could."""
+"""Membership inference: an attacker's success, and the most that any attacker can have under (epsilon, delta)-DP."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def area_under_curve(present: np.ndarray, absent: np.ndarray) -> float:
-    """The chance that a run with the record has the larger statistic; ties count a half (the ROC curve's area)."""
+    """The area under the ROC curve: the chance that a run with the record has the larger statistic (ties half)."""
     from sklearn.metrics import roc_auc_score
 
     truth = np.repeat([1, 0], [len(present), len(absent)])
@@ -14,7 +14,7 @@ def area_under_curve(present: np.ndarray, absent: np.ndarray) -> float:
 
 
 def advantage(held_out: tuple[np.ndarray, np.ndarray], runs: tuple[np.ndarray, np.ndarray]) -> float:
-    """1 - beta - alpha of the test "the statistic exceeds a threshold", in [-1, 1].
+    """The attacker's advantage, 1 - beta - alpha, of the test "the statistic exceeds a threshold", in [-1, 1].
 
     The threshold is the one of the largest advantage on held-out runs: were it chosen on the runs that are counted, the
     result would be too large.
@@ -31,8 +31,9 @@ def advantage(held_out: tuple[np.ndarray, np.ndarray], runs: tuple[np.ndarray, n
 
 
 def largest_advantage(epsilon: float, delta: float) -> float:
-    """(e^epsilon - 1 + 2 delta)/(e^epsilon + 1), above which no (epsilon, delta)-private run lets any attacker come
-    (Humphries et al. 2020; de2022 A.2).
+    """The largest advantage of any attacker under (epsilon, delta)-DP: (e^epsilon - 1 + 2 delta)/(e^epsilon + 1).
+
+    Humphries et al. 2020; de2022 A.2.
 
     >>> round(largest_advantage(1.0, 1e-5), 4)
     0.4621

@@ -1,4 +1,4 @@
-"""One training with many canaries at once, each there by a coin (Steinke, Nasr and Jagielski 2023).
+"""Audit in one training run with many canaries, each included by a coin flip (Steinke, Nasr and Jagielski 2023).
 
 For networks, whose canaries cannot be kept apart by a feature of their own and of which a training takes long. The
 canaries are random images. The learning rate is tiny, so that the model stays where it began and what canary i would
@@ -69,7 +69,7 @@ class _FirstStep(Replay):
 def one_run(
     game: Game, canaries: int, confidence: float, mode: str = "seeded", key: Sequence[object] = ()
 ) -> list[dict]:
-    """Train once, guess, and bound epsilon from below: the entries of audit.json.
+    """The entries of audit.json from one training: a lower bound on epsilon by guessing which canaries took part.
 
     Args:
         canaries: how many take part, each by a coin; a training of one step follows for each.
@@ -96,7 +96,7 @@ def one_run(
 def play_once(
     game: Game, canaries: int, mode: str = "seeded", key: Sequence[object] = ()
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(canaries,) the coins, and what the releases say of each: the larger, the likelier it was there.
+    """(canaries,) the coins, and a score of each canary that is larger the likelier it took part.
 
     Args:
         key: as of `one_run`.

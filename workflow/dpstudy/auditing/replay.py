@@ -1,4 +1,4 @@
-"""Noise sources of a replay: the same releases and choices, with other records behind them.
+"""Noise sources that replay a run's releases and choices while the method trains on other records.
 
 What a method makes of its releases is post-processing, and private with them, if nothing else of the records enters it.
 So a run is recorded, and made again on other records, where each release and each choice is that of the first run: all
@@ -16,22 +16,22 @@ TRIALS = 4  # of tuning by repeats, whose number is secret and might be one
 
 
 class LeakError(StudyError):
-    """What a method gave depends on private records otherwise than through its releases."""
+    """A method's output depends on private records other than through its releases."""
 
 
 @dataclass
 class Tape:
-    """What a run released, drew and chose, by the source's key, its kind, and its names."""
+    """The releases, noise and choices of a run, keyed by noise source, kind and name."""
 
     kept: dict[tuple, tuple] = field(default_factory=dict)
     played: set[tuple] = field(default_factory=set)
 
     def record(self, key: tuple, value: tuple) -> None:
-        """Note what the run made."""
+        """Store one release, draw or choice."""
         self.kept[key] = value
 
     def play(self, key: tuple) -> tuple:
-        """What the run made.
+        """The stored release, draw or choice.
 
         Raises:
             LeakError: it made no such thing.
@@ -44,7 +44,8 @@ class Tape:
         return self.kept[key]
 
     def check_played(self) -> None:
-        """
+        """Check that the later run asked for everything on the tape.
+
         Raises:
             LeakError: something of it was not made again.
         """
@@ -55,7 +56,7 @@ class Tape:
 
 
 class Recording(NoiseSource):
-    """The noise of the first run. Who takes part is drawn from the key in mode "secure" too."""
+    """The noise source of the recorded run; sampling is drawn from the key even in mode "secure"."""
 
     def __init__(self, tape: Tape, mode: str, *key: object):
         super().__init__(mode, *key)
@@ -87,7 +88,7 @@ class Recording(NoiseSource):
 
 
 class Playing(Recording):
-    """The noise of a later run: what is asked for is counted, and answered from the tape.
+    """The noise source of a replay, which answers from the tape and counts what is asked for.
 
     Raises:
         LeakError: other releases, noise or choices are asked for than in the first run, or of other deviation or shape.

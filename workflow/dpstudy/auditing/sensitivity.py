@@ -1,4 +1,4 @@
-"""A search for records that move what a method releases by more than its ledger says."""
+"""A search for records that change a release by more than the sensitivity in the ledger."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _SCALES = (0.0, 1e-30, 1e-3, 0.3, 1.0, 7.0, 1e4, 1e10, 1e20, 1e30)
 
 
 class Tape(Replay):
-    """A tape whose order, start and copies are the same in each run, in mode "secure" too.
+    """A tape with the same record order, initial parameters and augmented copies in each run, in mode "secure" too.
 
     Attributes:
         by_place: something but who takes part is drawn, which may go by the places of records.
@@ -39,7 +39,7 @@ class _Noted(Everybody):
 
 
 def sensitivity(checked: CheckedMethod) -> str:
-    """Search for records that move a release by more than its event says.
+    """Check that no record tried changes a release by more than the sensitivity of its event.
 
     Records of every length that float32 holds, along axes and across, broken ones, and ones like the others, behind
     these and in front; on the path of one run. Where batches are samples, everybody takes part.

@@ -1,4 +1,4 @@
-"""Noise sources of runs that are attacked: one that notes what it releases, a tape of it, and one without noise.
+"""Noise sources for audited runs: one that records releases, one that replays them, and one without noise.
 
 None of them is ever given records: canaries only.
 """
@@ -9,11 +9,11 @@ from dpstudy.privacy.noise import NoiseSource
 
 
 class EnoughError(Exception):
-    """All releases that the attacker looks at were made."""
+    """Stops a training once all releases that the attacker looks at are made."""
 
 
 class Watched(NoiseSource):
-    """The noise of a run that is attacked, which ends with its release number `last`, if that is given."""
+    """The noise source of the attacked run, which stops after release number `last` where that is given."""
 
     transcript: list[tuple[str, int, str, np.ndarray]]
     symmetric: set[str]  # releases of symmetric matrices
@@ -24,7 +24,7 @@ class Watched(NoiseSource):
         self._last = last
 
     def released(self, name, query, std, step=0, tensor="", symmetric=False):
-        """As of every run.
+        """The noisy release, recorded.
 
         Raises:
             EnoughError: it was the last one.
@@ -38,7 +38,7 @@ class Watched(NoiseSource):
 
 
 class Replay(NoiseSource):
-    """A tape: every release is that of the run that is attacked, and what would have been noised is kept.
+    """A noise source that returns the attacked run's releases and keeps the exact queries behind them.
 
     Every record takes part in every sample.
     """
@@ -51,7 +51,7 @@ class Replay(NoiseSource):
         self._tape = run.transcript
 
     def released(self, name, query, std, step=0, tensor="", symmetric=False):
-        """What was released in the run.
+        """The attacked run's release at this point.
 
         Raises:
             RuntimeError: the method releases something else than it did.
@@ -66,12 +66,12 @@ class Replay(NoiseSource):
         return noisy.copy()
 
     def sampling(self, name):
-        """A generator whose samples have everybody; for what is no sample, the run's own."""
+        """A generator whose samples include every record; other draws are the run's own."""
         return Everybody(super().sampling(name))
 
 
 class Everybody:
-    """A generator whose samples have everybody; all else is as it gives it."""
+    """A generator whose Poisson samples include every record; other draws are passed through."""
 
     def __init__(self, generator: np.random.Generator):
         self._generator = generator
@@ -84,9 +84,9 @@ class Everybody:
 
 
 class Silent(NoiseSource):
-    """Releases without noise: of canaries, never of records."""
+    """A noise source that adds no noise; for canaries only, never for records."""
 
     def released(self, name, query, std, step=0, tensor="", symmetric=False):
-        """The query itself."""
+        """The exact query, without noise."""
         self.drawn[name] += 1
         return np.array(query)

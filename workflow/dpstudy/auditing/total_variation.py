@@ -1,4 +1,4 @@
-"""How far two samples of numbers are apart, as Gaussians (de2022 A.2, phase I)."""
+"""Total variation distance between Gaussians fitted to two samples (de2022 A.2, phase I)."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 
 def fitted_distance(one: Sequence[float] | np.ndarray, other: Sequence[float] | np.ndarray) -> float:
-    """The total variation distance, in [0, 1], between the Gaussians with the means and deviations of two samples.
+    """The total variation distance, in [0, 1], between Gaussians with two samples' means and standard deviations.
 
     Raises:
         ValueError: a sample has fewer than two numbers, which say nothing of a deviation.

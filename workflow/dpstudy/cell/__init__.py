@@ -1,1 +1,1 @@
-"""What a cell is given and what it writes, and what binds its files together."""
+"""The inputs and outputs of a cell's training, and the checksums that tie its files together."""

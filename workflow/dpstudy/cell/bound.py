@@ -1,4 +1,4 @@
-"""Whether the files of a cell belong together: by the names and SHA-256 that they give of each other, not by time.
+"""Checks that a cell's files belong together, by the names and SHA-256 checksums that they state of each other.
 
     scores.parquet  names its cell and epsilon, and its seeds
     ledger.json     names its cell and epsilon, its model's seed, and the SHA-256 of the model
@@ -31,22 +31,22 @@ _SPENT = "the book of what was spent"
 
 
 def name_of_cell(cell: Cell, **more: object) -> dict:
-    """What a file says of the cell that it is of."""
+    """The keys by which a file names its cell."""
     return asdict(cell) | more
 
 
 def hashes(paths: Mapping[str, str], *keys: str) -> dict[str, str]:
-    """File name -> SHA-256 of those of the keys that a training, or a gathered cell, has written."""
+    """File name -> SHA-256 of the files of those keys that were written."""
     return {os.path.basename(paths[key]): sha256(paths[key]) for key in keys if key in paths}
 
 
 def releases_of(ledger: Mapping) -> dict:
-    """A ledger without what binds it to one cell and model, and without what follows from the rest."""
+    """A ledger's releases: the ledger without its cell, its file checksums and what is derived from the rest."""
     return {key: value for key, value in ledger.items() if key not in ("cell", "files", "trade_off")}
 
 
 class PaidHashes:
-    """The hashes of all trainings in the book of what secure noise has spent; read once.
+    """Checksums of every training in the budget log of secure noise; read once.
 
     Raises:
         StudyError: the book is damaged.
@@ -61,18 +61,18 @@ class PaidHashes:
             of_seed.append(line.get("files", {}))  # of an earlier version: none
 
     def of(self, cell: str) -> dict[int, list[dict]]:
-        """Seed -> name -> SHA-256 of each training of a cell; empty for one of an earlier version."""
+        """Seed -> the checksums by file name of each training of a cell; empty for trainings of earlier versions."""
         return self._cells.get(cell, {})
 
     def kept(self, cell: str) -> bool | None:
-        """Whether a training of the cell is in the store of paid models; None: it was never paid for."""
+        """Whether the store of paid models has a training of the cell; None where none was ever paid for."""
         trainings = [files for of_seed in self.of(cell).values() for files in of_seed]
         return any(trainings) if trainings else None
 
 
 @dataclass(frozen=True)
 class Binding:
-    """What binds the files of each cell to each other.
+    """Checks whether the files of each cell belong together.
 
     Args:
         paid: None where nobody keeps a book.
@@ -83,7 +83,7 @@ class Binding:
     results: str = "results"
 
     def faults(self, cell: str, metrics: bool = True) -> list[str]:
-        """Why files of a cell do not belong together, a sentence each; empty: they do, as far as they can say.
+        """The reasons why a cell's files do not belong together, a sentence each; empty where none is found.
 
         Args:
             cell: its path.
@@ -107,7 +107,7 @@ class Binding:
         return list(found.values())
 
     def faults_of_seeds(self, cell: str, seeds: Sequence[int]) -> list[str]:
-        """The same of trainings of single seeds, which are still to be gathered."""
+        """The same for trainings of single seeds that are not gathered into a cell yet."""
         folders = {seed: Path(self.results, "runs", cell, f"seed={seed}") for seed in seeds}
         return [told for seed, folder in folders.items() for told in self._of_training(cell, folder, seed).values()]
 
@@ -203,7 +203,8 @@ def check_cells(cells: Iterable[str], binding: Binding, metrics: bool = True) ->
 
 
 def refuse(faults: Sequence[str]) -> None:
-    """
+    """Raise the first fault, if there is any, with the number of further ones.
+
     Raises:
         StudyError: there is one.
     """

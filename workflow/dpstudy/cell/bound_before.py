@@ -1,4 +1,4 @@
-"""Which cells were looked at before, so that not all of a study's files are read at each start."""
+"""A cache of cells whose files were found to belong together, so that unchanged files are not read at every start."""
 
 import contextlib
 import hashlib
@@ -15,7 +15,7 @@ _FILES = (bound.MODEL, bound.SCORES, bound.LEDGER, bound.CURVE, bound.RUN, bound
 
 
 class BoundBefore:
-    """`Binding.faults`, of cells whose files have changed since they were last found to belong together.
+    """`Binding.faults` with a cache: a cell is checked again only when its files have changed.
 
     A file that was put in the place of another has another number on its disk or another time of change (ctime),
     which nobody can set, whatever time of modification it was given.
@@ -34,7 +34,7 @@ class BoundBefore:
         self._before = dict(self._known)
 
     def faults(self, cell: str, metrics: bool = True) -> list[str]:
-        """As of `Binding.faults`."""
+        """See `Binding.faults`."""
         key = cell if metrics else f"{cell} without metrics"
         present = self._signature(cell)
         if self._known.get(key) == present:
@@ -44,7 +44,7 @@ class BoundBefore:
         return found
 
     def keep(self) -> None:
-        """Write down what was found; where nothing can be written, nothing is."""
+        """Save the cache; a failure to write is ignored."""
         if self._known == self._before:
             return
         with contextlib.suppress(OSError, StudyError), atomic(self._path, private=True) as temporary:

@@ -1,4 +1,4 @@
-"""What a trained cell writes: what its run was, its ledger, its curve, and the attack on a claim."""
+"""The documents of a trained cell: run.json, ledger.json, the training curve, and the audit of a claimed guarantee."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger
 
 @dataclass(frozen=True)
 class CellTask:
-    """What one cell trains, settled before its first seed.
+    """The task of training one cell, fixed before its first seed.
 
     Attributes:
         method: its module, or what stands for it where tuning is paid for.
@@ -43,7 +43,7 @@ class CellTask:
 
 @dataclass
 class Outcome:
-    """What the seeds gave: a row of run.json each, scores of the test split, the curve, and the first seed's model."""
+    """The results of all seeds: rows of run.json, test scores, the training curve, and the first seed's model."""
 
     rows: list[dict] = field(default_factory=list)
     scores: dict[int, np.ndarray] = field(default_factory=dict)  # seed -> (n, m)
@@ -52,7 +52,7 @@ class Outcome:
     repeatable: bool = False  # no randomness was used: every seed gives the same
 
     def repeat(self, seed: int) -> None:
-        """Enter `seed` with what the first seed gave."""
+        """Add `seed` with the first seed's results."""
         first = self.rows[0]["seed"]
         self.rows.append(self.rows[0] | {"seed": seed, "seconds": 0.0})
         self.scores[seed] = self.scores[first]
@@ -60,7 +60,7 @@ class Outcome:
 
 
 def run_of(task: CellTask, tuning: dict, outcome: Outcome) -> dict:
-    """run.json of a cell: all of metrics.json but its scores.
+    """The content of a cell's run.json: everything in metrics.json except scores.
 
     Args:
         tuning: what its search found; empty: it had none.
@@ -83,7 +83,7 @@ def run_of(task: CellTask, tuning: dict, outcome: Outcome) -> dict:
 
 
 def ledger_of(task: CellTask, tuning: dict) -> dict:
-    """ledger.json of a cell: what each of its seeds has released, what that certifies, and what it does not count."""
+    """The content of a cell's ledger.json: each seed's releases, the certified epsilon, and what is not counted."""
     request = task.request
     ledger = build_ledger(
         task.plan.events,
@@ -114,7 +114,7 @@ def _bounds(task: CellTask) -> dict:
 
 
 def why_none(request: CellRequest, problem: Problem) -> str | None:
-    """Why a cell has no guarantee, in a sentence; None: it may have one."""
+    """The reason why a cell has no guarantee, in a sentence; None where it may have one."""
     if problem.noised:
         return SHARED_NOISE if request.options.get("shared_noise") else None
     if problem.sanitise == "clip":
@@ -123,7 +123,7 @@ def why_none(request: CellRequest, problem: Problem) -> str | None:
 
 
 def check_documents(run: dict, ledger: dict, outputs: Mapping[str, str]) -> None:
-    """Hold both against their schemas, before anything is written.
+    """Validate run.json and ledger.json against their schemas before anything is written.
 
     Raises:
         StudyError: one does not fit.
@@ -135,7 +135,7 @@ def check_documents(run: dict, ledger: dict, outputs: Mapping[str, str]) -> None
 
 
 def write_audit(path: str, found: list[dict], claimed: str) -> None:
-    """audit.json of a method that attacks the epsilon that its authors claim.
+    """Write the audit.json of a method that attacks its authors' claimed epsilon.
 
     Raises:
         StudyError: it does not fit its schema.
@@ -148,7 +148,7 @@ def write_audit(path: str, found: list[dict], claimed: str) -> None:
 
 
 def write_curve(path: str, task: CellTask, rows: Sequence[tuple]) -> None:
-    """Write the points of a curve, each with what was spent by its step (null without noise or proof).
+    """Write a training curve, each point with the epsilon spent by then (null without noise or proof).
 
     Args:
         rows: (seed, step, split, metric, value).

@@ -1,4 +1,4 @@
-"""What ledgers of earlier versions may state falsely: docs/errata.md has the whole, and corrected bounds.
+"""Known errors in ledgers that earlier versions wrote; docs/errata.md has them in full, with corrected bounds.
 
 A ledger names the version that wrote it; those of 0.1 and before name none.
 """
@@ -33,13 +33,12 @@ UNCHECKED = (
 
 
 def own_rows(dataset: Mapping) -> bool:
-    """Whether a data set, told from its config entry, has records of somebody's own in a format where nothing names
-    them."""
+    """Whether a user's own records, by the data set's config entry, are in a format that names no record."""
     return dataset.get("test_split") == "private" and dataset["reader"] in _UNNAMED
 
 
 def errata(ledger: Mapping, network: str | None = None, unnamed: bool = False) -> list[str]:
-    """What may be false in a ledger, a sentence each; empty for one of this version.
+    """The possible errors in a ledger, a sentence each; empty for a ledger of this version.
 
     Args:
         ledger: the content of a ledger.json.

@@ -1,4 +1,4 @@
-"""What a cell is made from: its public settings, the folders it reads, and the problem that they pose."""
+"""The inputs of a cell: its public settings, the files it reads, and the learning problem that they define."""
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,12 +27,12 @@ from dpstudy.provenance.hashes import cell_fingerprint, library_hash, listed_cod
 
 
 class UnreadableError(StudyError):
-    """Training rows that cannot be read: no hyper-parameter is to blame."""
+    """Training records cannot be read, whatever the hyper-parameters."""
 
 
 @dataclass(frozen=True)
 class CellRequest:
-    """One cell's public settings.
+    """The public settings of one cell.
 
     Attributes:
         cell: which cell.
@@ -77,7 +77,7 @@ class CellRequest:
 
     @classmethod
     def of(cls, told: Mapping, code: str | Sequence[str], spending: SimpleNamespace | None = None) -> "CellRequest":
-        """A request from the parameters of a rule (plan.training).
+        """The request that a rule's parameters describe (plan.training).
 
         Args:
             told: the fields, another value of which makes stale what the job makes.
@@ -92,19 +92,19 @@ class CellRequest:
 
     @property
     def spending(self) -> Spending | None:
-        """The book of what secure noise has spent; None where none is drawn, or nobody keeps it."""
+        """The budget log of secure noise; None where noise is seeded or no log is kept."""
         if not (self.spent and self.noise == "secure"):
             return None
         return Spending(self.spent, self.spend_again, self.ceiling, [*self.shared, *books_around(self.beside)])
 
     @property
     def fingerprint(self) -> str:
-        """The config hash of this cell with these seeds."""
+        """The hash of this cell's config with these seeds."""
         told = (self.options, self.dataset, self.seeds, self.noise, self.on_training, self.origin)
         return cell_fingerprint(*told)
 
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
-        """The noise of one seed of this cell; `trial` tells apart the runs of a phase."""
+        """The noise source of one seed of this cell; `trial` distinguishes the runs of a phase."""
         shared = self.options.get("shared_noise", False)
         return NoiseSource(self.noise, self.cell.path, phase, trial, seed, shared=shared)
 
@@ -118,7 +118,7 @@ class CellRequest:
             importlib.import_module(CALIBRATION).check_enough(problem, self.options["calibration"])
 
     def check_library(self) -> None:
-        """Refuse to work with code that was edited since the study was laid out: nobody could say what made the result.
+        """Refuse to run if the library's code was edited since the study was planned.
 
         Raises:
             StudyError: the code has changed.
@@ -131,7 +131,7 @@ class CellRequest:
 
 @dataclass(frozen=True)
 class CellInputs:
-    """What a cell, or the search for its hyper-parameters, reads.
+    """The files that a cell, or its hyper-parameter search, reads.
 
     Attributes:
         train: folders of feature shards, one a split: what is learned from.
@@ -157,12 +157,12 @@ class CellInputs:
 
     @classmethod
     def of(cls, told: Mapping) -> "CellInputs":
-        """Inputs from a parameter of a rule (plan.training)."""
+        """The inputs that a rule's parameter describes (plan.training)."""
         fields: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in told.items()}
         return cls(**fields)
 
     def held_out_rows(self) -> FeatureTable:
-        """What models are scored on.
+        """The records that models are scored on.
 
         Raises:
             StudyError: a file is missing or damaged.
@@ -170,7 +170,7 @@ class CellInputs:
         return (images if self.scaling else shards).load(self.held_out, kept=self.kept)
 
     def training_tables(self) -> Iterator[FeatureTable]:
-        """The shards that are learned from, one at a time.
+        """The shards of training records, one at a time.
 
         Raises:
             StudyError: a file is missing or damaged.
@@ -179,13 +179,12 @@ class CellInputs:
             yield from (images if self.scaling else shards).iterate(folder, kept=self.kept)
 
     def beside(self) -> dict[str, object]:
-        """What a method that can use it is told beside its rows: `start`, `scaling`, and `public` points (N, d), where
-        there are any."""
+        """Further arguments of the method's `prepare`: `start`, `scaling`, and `public` points (N, d), if any."""
         found = {key: value for key in ("start", "scaling") if (value := getattr(self, key))}
         return found | ({"public": read_tensors(self.public)["points"]} if self.public else {})
 
     def manifests(self) -> list[dict]:
-        """The manifests of the private splits that a cell touches.
+        """The manifests of the private splits that the cell learns from or is tuned on.
 
         Raises:
             StudyError: one is missing or damaged, or the splits differ in layout or classes.
@@ -203,7 +202,7 @@ class CellInputs:
         return found
 
     def vouchers(self) -> dict[str, str]:
-        """Split (or "kept-0", ...) -> the file that vouches for its data."""
+        """Split (or "kept-0", ...) -> the file whose checksum identifies its data."""
         folders = (*self.train, self.held_out, *((self.validation,) if self.validation else ()))
         paths = {Path(folder).name: f"{folder}/manifest.json" for folder in folders}
         paths |= {f"kept-{number}": path for number, path in enumerate(self.kept)}
@@ -211,13 +210,13 @@ class CellInputs:
         return paths | ({"public": self.public} if self.public else {})
 
     def hashes(self) -> dict[str, str]:
-        """The hashes of these files, and how images are scaled."""
+        """Checksums of every input of a cell, and how images are scaled."""
         scaling = {"scaling": self.scaling} if self.scaling else {}
         return {name: sha256(path)[:16] for name, path in self.vouchers().items()} | scaling
 
 
 class TrainingRows:
-    """(features, labels) batches of what a cell learns from; each iteration reads them anew.
+    """(features, labels) batches of the training records; each iteration reads them anew.
 
     Attributes:
         rows, nbytes: as of ShardBatches.
@@ -235,18 +234,18 @@ class TrainingRows:
         return len(self._source)
 
     def subjects(self) -> np.ndarray:
-        """(rows,) whose each record of a pass is, after a first pass; for units of several records."""
+        """(rows,) the subject of each record of a pass, after a first pass; for units of several records."""
         return self._source.subjects()
 
     def places(self) -> np.ndarray:
-        """(rows,) the place of each record of a pass among all, those left out counted; after a first pass."""
+        """(rows,) the position of each record of a pass, counting those left out; after a first pass."""
         return self._source.places()
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, ...]]:
         return self._read(self._source)
 
     def counted(self) -> Iterator[tuple[np.ndarray, ...]]:
-        """Batches that say how many records each one's subject has too; of data sets that average them."""
+        """Batches that also say how many records each record's subject has, where these are averaged."""
         return self._read(self._source.counted())
 
     def _read(self, batches: Iterable) -> Iterator[tuple[np.ndarray, ...]]:
@@ -257,12 +256,12 @@ class TrainingRows:
 
 
 def units(manifests: Sequence[dict], unit: str) -> int:
-    """How many units ("record" or "subject") these splits have."""
+    """The number of privacy units ("record" or "subject") in these splits."""
     return sum(manifest["subjects" if unit == "subject" else "rows"] for manifest in manifests)
 
 
 def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
-    """The public facts of learning from these splits; n counts the units of all, before any record is dropped.
+    """The public facts of learning from these splits; n counts all units, before any record is dropped.
 
     Raises:
         StudyError: delta is not below 1/n on own data (elsewhere that is a warning).
@@ -288,7 +287,7 @@ def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
 
 
 def training_data(method, parameters, problem: Problem, inputs: CellInputs):
-    """What the method's `fit` learns from: its private sums, added up over splits, or what it prepares of the features.
+    """The input of the method's `fit`: private sums added up over splits, or prepared features.
 
     Raises:
         StudyError: a file is missing or damaged, or labels are out of range.

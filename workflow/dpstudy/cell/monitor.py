@@ -1,4 +1,4 @@
-"""Scores of a model on the test split while it learns."""
+"""Test scores of a model during training."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ CURVES = {
 
 
 def metrics_of_curves(labels: np.ndarray, classes: int) -> list[str]:
-    """Those of CURVES that such labels allow.
+    """The metrics of training curves (CURVES) that are defined for these labels.
 
     Areas take a sort for each class, at each point; so they are for several labels a record and for two classes.
 
@@ -38,7 +38,7 @@ def metrics_of_curves(labels: np.ndarray, classes: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Monitor:
-    """What a method calls as monitor(step, model).
+    """A callback that a method calls as monitor(step, model), and that scores the model on the test split.
 
     Attributes:
         rows: (seed, step, "test", metric, value), one a metric and step.
@@ -59,12 +59,12 @@ class Monitor:
         self.rows.extend((self.seed, step, "test", name, value) for name, value in scores.items())
 
     def anew(self, check: Callable[[int], None] | None = None) -> "Monitor":
-        """The same for another training."""
+        """A fresh monitor of the same cell, for another training."""
         return replace(self, rows=[], check=check)
 
 
 def holds_spent(method, plan: Plan, source: NoiseSource) -> Callable[[int], None]:
-    """The `check` of a run: its method's `spent` names all that the run has released after a step."""
+    """A check that a method's `spent` counts all releases made up to a step."""
 
     def check(step: int) -> None:
         if plan.events:

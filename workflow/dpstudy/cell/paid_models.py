@@ -1,4 +1,4 @@
-"""Models that secure noise has paid for: kept, and neither overwritten in silence nor paid for again.
+"""Models trained with secure noise: kept, never silently overwritten, and never paid for twice.
 
 What a run is about to train is looked at before its first job: Snakemake removes what a job shall make before the job
 itself could object, and a model that is gone was paid for in vain.
@@ -24,12 +24,12 @@ OVERWRITTEN = (
 
 
 class PaidForError(StudyError):
-    """All that a run would train was paid for, or something that was would be lost."""
+    """A run would train only models that are paid for already, or would destroy one."""
 
 
 @dataclass(frozen=True)
 class Begun:
-    """A training that was begun: its name, and what began it (`made_by` of its run, and its seed)."""
+    """An unfinished training: its name, and `made_by` and seed of the run that began it."""
 
     training: str
     made_by: dict
@@ -55,12 +55,12 @@ class Due:
 
 
 def store_of(book: Spending) -> PaidStore:
-    """The store beside a book."""
+    """The store of paid models that lies beside a budget log."""
     return PaidStore(book.path.with_name("paid"))
 
 
 class PaidModels:
-    """What the book and the store beside it know of trainings; read once.
+    """The trainings that the budget log and the store beside it know; read once.
 
     Raises:
         StudyError: the book is damaged.
@@ -74,19 +74,19 @@ class PaidModels:
         self._named = {name_of(entry["files"]) for entry in entries if "files" in entry}
 
     def cells(self) -> set[str]:
-        """The cells that stand in the book."""
+        """The cells in the budget log."""
         return {cell for cell, _ in self._last}
 
     def knows(self, cell: str, seeds: Sequence[int]) -> bool:
-        """Whether a training of a cell, with any of the seeds, was begun or has ended."""
+        """Whether a training of the cell with any of the seeds was begun or has ended."""
         return any((cell, seed) in self._last or (cell, seed) in self._begun for seed in seeds)
 
     def lines(self, cell: str, seeds: Sequence[int]) -> list[dict]:
-        """The last line of the book for each of the seeds that have one."""
+        """The last line of the budget log for each of these seeds that has one."""
         return [self._last[cell, seed] for seed in seeds if (cell, seed) in self._last]
 
     def find(self, cell: str, seeds: Sequence[int]) -> Path | None:
-        """The folder of the training that the book has last for these seeds together; None: it is not in the store.
+        """The stored folder of the latest training of these seeds in the budget log; None where the store lacks it.
 
         Of lines that name no files, that of an earlier version, it is the folder that no line names.
         """
@@ -101,14 +101,14 @@ class PaidModels:
         return folders[0] if len(folders) == 1 and folders[0].is_dir() else None
 
     def unbooked(self, cell: str, seeds: Sequence[int]) -> list[Path]:
-        """The folders of trainings that ended before the book had them, as a death leaves them."""
+        """The folders of finished trainings that a crash kept out of the budget log."""
         old = [releases_of(line["ledger"]) for line in self.lines(cell, seeds) if "files" not in line]
         folders = [path for path in self.store.trainings(cell, seeds) if path.name not in self._named]
         return [path for path in folders if releases_of(read_json(path / "ledger.json")) not in old]
 
     @staticmethod
     def begun_at(checkpoint: Path) -> Begun | None:
-        """The training that a checkpoint is of; None: there is none, or a damaged one."""
+        """The training that a checkpoint belongs to; None where it is missing or damaged."""
         try:
             told = read_tensor_metadata(checkpoint)
             return Begun(told["training"], json.loads(told["made_by"]))
@@ -116,20 +116,22 @@ class PaidModels:
             return None
 
     def goes_on(self, due: Due) -> str | None:
-        """The name of the training that a due one goes on with, by its checkpoint; None: it begins."""
+        """The name of the training that this one resumes from a checkpoint; None where it starts anew."""
         begun = self.begun_at(self.store.checkpoint(due.cell, due.seeds))
         return begun.training if begun and begun.made_by["config"] == due.fingerprint else None
 
     def config_of(self, due: Due) -> str | None:
-        """The config hash of a training that is in the store, or can be put there; None: there is none."""
+        """The config hash of a training that is in the store or can be put there; None where there is none."""
         folder = self.find(due.cell, due.seeds)
         if folder is None and not self._is_booked(due):
             return None
         return read_json(folder / "run.json" if folder else due.outputs["run"])["made_by"]["config"]
 
     def keep(self, due: Due, add: bool = True) -> Path | None:
-        """The folder of a training in the store, None where there is none. What lies among the outputs alone, as an
-        earlier version left it, is put there where the book vouches for it (or named where it lies, without `add`).
+        """The stored folder of a training, or None where there is none.
+
+        Outputs that an earlier version left outside the store are copied into it where the budget log has them (or only
+        named, without `add`).
 
         Raises:
             StudyError: a file of the store is not as it was written, and not among the outputs either.
@@ -163,8 +165,10 @@ class PaidModels:
         )
 
     def vouches(self, metrics: Mapping, key: str, told: str | None, present: str) -> bool:
-        """Whether a cell may be tabled although it was not made by the `present` library or data, but by that `told`
-        (`key` is as of `summary.check_made_by`): its models were paid for, and the data are the same records.
+        """Whether a cell may be reported although another version of the library or of the data files made it.
+
+        It may if its models were paid for and the data are the same records. `told` is what made the cell, `present`
+        what would today, and `key` is as of `summary.check_made_by`.
 
         Raises:
             StudyError: a file of the store is not as it was written.
@@ -195,7 +199,7 @@ def _copy(outputs: Mapping[str, str], folder: Path) -> None:
 
 
 def guard(due: Iterable[Due], book: Spending, secure: bool, others: bool = False, keep: bool = True) -> bool:
-    """Keep what a run is about to remove of paid models, and refuse the run where something would be lost by it.
+    """Store the paid models that a run is about to remove, and refuse the run if one would be lost.
 
     Args:
         due: all trainings of the run.

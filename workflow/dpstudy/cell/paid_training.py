@@ -1,4 +1,4 @@
-"""A training that secure noise pays for: kept before it is published, and taken again where it was paid for before.
+"""Training with secure noise: stored before it is published, and reused where it was paid for before.
 
 First its files, or its first checkpoint, are in the store, whole; then the book has them; then they are used. Whoever
 comes after a death in between finds them in the store, and writes them down.
@@ -32,7 +32,7 @@ _log = logging.getLogger("dpstudy")
 def take_or_train(
     request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str], train: Callable[[], None]
 ) -> None:
-    """Publish what was paid for, where today's config and records are its own, without drawing noise; else train it.
+    """Publish the stored training of this config and these records without drawing noise, or else train.
 
     Args:
         train: calls `train_cell`, here or in processes of its own.
@@ -51,7 +51,7 @@ def take_or_train(
 
 
 def write_down(request: CellRequest) -> None:
-    """Enter into the book what a death left in the store before it stood there.
+    """Enter into the budget log the stored trainings that a crash kept out of it.
 
     Raises:
         StudyError: it is beyond the budget, and leaves nothing.
@@ -74,8 +74,7 @@ def write_down(request: CellRequest) -> None:
 
 
 def take(request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str]) -> bool:
-    """Publish a training that was paid for before, where today's config and records are its own; nothing is drawn, and
-    nothing written down.
+    """Publish the stored training of this config and these records; no noise is drawn and nothing is logged.
 
     Returns:
         False: it is to be trained, or the training will refuse it.
@@ -134,21 +133,21 @@ def _check_clock(inputs: CellInputs) -> None:
 
 
 def checkpoint_of(request: CellRequest) -> Path:
-    """Where a training keeps its checkpoint, if it keeps one: in the store, where it is paid for."""
+    """The path of a training's checkpoint: in the store where noise is secure."""
     if book := request.spending:
         return store_of(book).checkpoint(request.cell.path, request.seeds)
     return Path(request.checkpoint or os.devnull)
 
 
 def remove_checkpoint(request: CellRequest) -> None:
-    """Remove what is of no use any more."""
+    """Remove the checkpoint, if one is kept."""
     if request.checkpoint:
         checkpoint_of(request).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def unbooked_forgotten(request: CellRequest) -> Iterator[None]:
-    """Where a training is beyond the budget, remove a checkpoint that the book has not: it is a noisy model too."""
+    """On a training beyond the budget, remove its checkpoint unless logged: a checkpoint is a noisy model too."""
     try:
         yield
     except BeyondBudgetError:
@@ -159,8 +158,9 @@ def unbooked_forgotten(request: CellRequest) -> Iterator[None]:
 
 
 def resumed(request: CellRequest, inputs: CellInputs) -> Begun | None:
-    """The training that secure noise has paid for in part and that this one goes on with: it has the same config, and
-    its data are the same records, whichever version of the program began it. None: this one begins.
+    """The partly paid training that this one resumes; None where it starts anew.
+
+    It has the same config, and learned from the same records, whichever version of the program began it.
 
     Raises:
         StudyError: it learned from other records.
@@ -190,7 +190,7 @@ def pay(
     known: int,
     training: str | None = None,
 ) -> None:
-    """Keep what a training made, write down what it spent, and only then publish it.
+    """Store a finished training, log what it spent, and only then publish it.
 
     Args:
         save: writes the files to paths, by the keys of `outputs`.
@@ -227,7 +227,7 @@ def pay(
 
 
 def begin(request: CellRequest, ledger: Mapping, training: str) -> None:
-    """Write down a training of which there is a checkpoint, unless the book has it.
+    """Log a training that has a checkpoint, unless the budget log has it already.
 
     Raises:
         StudyError: it is beyond the budget, and leaves no checkpoint; or the disk is full.

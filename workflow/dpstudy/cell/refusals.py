@@ -1,4 +1,4 @@
-"""Why a cell is not for release."""
+"""Reasons why a cell's model may not be released."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ def refusals(
     planted: Sequence[str] = (),
     errata: Sequence[str] = (),
 ) -> list[str]:
-    """What stands against publishing a cell's model, a sentence each; empty: nothing.
+    """The reasons against publishing a cell's model, a sentence each; empty where it may be published.
 
     Args:
         ledger: of the cell.

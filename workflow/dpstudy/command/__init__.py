@@ -1,1 +1,1 @@
-"""The command `dpstudy`: accountants, bundles and ledgers from a terminal, and the workflow of a clone."""
+"""The command line `dpstudy`: accounting, bundles and ledgers, and the workflow of a cloned repository."""

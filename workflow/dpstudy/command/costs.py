@@ -1,4 +1,4 @@
-"""`dpstudy epsilon`: what releases cost by each accountant, and the noise that a budget asks for."""
+"""`dpstudy epsilon`: the epsilon of Gaussian releases by each accountant, or the noise that a target epsilon needs."""
 
 import math
 
@@ -20,7 +20,7 @@ _ACCOUNTANTS = {
 def costs(
     n: int | None, batch: float | None, steps: int, delta: float, noise: float | None, epsilon: str | None
 ) -> list[str]:
-    """Lines that say it.
+    """The lines to print: the epsilon of these releases by each accountant, or the noise for a target.
 
     Args:
         n: units; may be left out without a batch.

@@ -1,4 +1,4 @@
-"""`dpstudy inspect`: the guarantee of a ledger in words, certified anew."""
+"""`dpstudy inspect`: a ledger's guarantee in words, with its epsilon computed again."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ _NOISE = {
 
 
 def inspected(path: str) -> list[str]:
-    """Lines of Markdown about a bundle's ledger, or a ledger.json.
+    """Lines of Markdown about the ledger of a bundle, or about a ledger.json.
 
     Raises:
         StudyError: it is not there, damaged, or no ledger; or its epsilon is not what its releases are worth.

@@ -1,4 +1,4 @@
-"""What the command `dpstudy` understands."""
+"""The command line parser of `dpstudy`."""
 
 import argparse
 import logging
@@ -23,7 +23,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line asks for; the exit status, 1 after a sentence about what is wrong."""
+    """Run the command line; the exit status, 1 after an error message of one sentence."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     more: list[str] = []
     if words and words[0] in OF_THE_WORKFLOW and "--" in words:

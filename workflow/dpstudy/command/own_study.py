@@ -1,4 +1,4 @@
-"""A study, read for the commands that look at it before it runs; most of them at those of somebody's own images."""
+"""Reading a study for commands that inspect it before it runs, mostly on a user's own images."""
 
 import math
 import os
@@ -18,7 +18,7 @@ from dpstudy.privacy.spending import BOOK, Spending, about
 
 
 def read_own_study(study: str) -> tuple[dict, list[str]]:
-    """The checked config in a file, and its data sets of one's own.
+    """The checked config of a study, and the names of its data sets of the user's own records.
 
     Raises:
         StudyError: it has a mistake, or no such data set.
@@ -31,7 +31,7 @@ def read_own_study(study: str) -> tuple[dict, list[str]]:
 
 
 def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
-    """Refuse to release a cell of which this folder has no model, where another folder has paid for one.
+    """Refuse to release a cell that this folder has not trained but another folder has paid for.
 
     Raises:
         StudyError: it has; training the cell here would spend as much again.
@@ -56,8 +56,10 @@ def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
 
 
 def in_the_book(study: dict, name: str) -> tuple[float | None, str]:
-    """What was spent of a data set's records before, by the books beside the data: epsilon (None where trainings
-    without a guarantee stand there), and a sentence."""
+    """The epsilon already spent on a data set's records by the budget logs beside the data, and a sentence about it.
+
+    None stands for trainings without a guarantee.
+    """
     book = Spending(os.devnull, shared=books_of(study, [name]))  # and no folder's own
     spent = book.before(name, float(study["datasets"][name]["delta"]), records_of(study, name))
     budget = study["release"].get("budget")
@@ -68,8 +70,10 @@ def in_the_book(study: dict, name: str) -> tuple[float | None, str]:
 
 
 def beside_the_book(study: dict, name: str) -> Iterator[str]:
-    """What stands in the book of a data set, and whether the study's models fit beside it; nothing without secure
-    noise."""
+    """Sentences on the budget already spent on a data set, and whether the study fits in what is left.
+
+    Empty where noise is not secure.
+    """
     if study["noise"] != "secure":
         return
     spent, told = in_the_book(study, name)
@@ -84,6 +88,6 @@ def beside_the_book(study: dict, name: str) -> Iterator[str]:
 
 
 def together_mu(study: dict, cells: Sequence[Cell]) -> float:
-    """mu of all models of these cells, of one data set and with finite epsilons, reckoned as of Gaussian releases."""
+    """mu of all models of these cells composed, as if each release were Gaussian; one data set, finite epsilons."""
     squares = (gaussian.mu_of(float(one.epsilon), float(study["datasets"][one.dataset]["delta"])) ** 2 for one in cells)
     return math.sqrt(len(study["seeds"]) * sum(squares))

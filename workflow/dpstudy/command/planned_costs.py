@@ -1,4 +1,4 @@
-"""How long features will take and how much memory a job of theirs, before there are any: measured on drawn images."""
+"""Estimates of the time and memory of feature extraction before it runs, measured on random images."""
 
 import math
 import time
@@ -18,7 +18,7 @@ _MB = 4e-6  # of a number
 
 
 def feature_costs(study: dict, name: str, known: Sizes, cells: Sequence[Cell]) -> Iterator[str]:
-    """A line for each feature set that is computed from the images of a data set."""
+    """A line with the estimated cost of each feature set that is extracted from a data set's images."""
     entry = study["datasets"][name]
     if "size" not in entry:
         return

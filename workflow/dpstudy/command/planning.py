@@ -1,4 +1,4 @@
-"""`dpstudy plan`: what a study of one's own images would spend, and what can be expected of it, before it is.
+"""`dpstudy plan`: the budget that a study of your own images would spend, and the accuracy to expect, before it runs.
 
 Only tables are read, and of the images none but the first. What is printed counts the owner's records, and is for the
 owner alone.
@@ -35,7 +35,7 @@ _EPSILON = " epsilon"  # as wide as its column
 
 @dataclass(frozen=True)
 class Expected:
-    """A cell with what is to be expected of it; `verdict` is None of a method without curves."""
+    """A cell with its forecast; `verdict` is None where the method has no forecast curves."""
 
     cell: Cell
     method: str
@@ -44,7 +44,7 @@ class Expected:
 
 
 def plan(study: str, json: str | None, figure: str | None = None) -> int:
-    """Print the plan of each data set of one's own; 0.
+    """Print the plan of each data set of the user's own; the exit status 0.
 
     Args:
         json: a file to write it to as well.
@@ -77,7 +77,7 @@ def plan(study: str, json: str | None, figure: str | None = None) -> int:
 def planned(
     study: dict, name: str, known: Sizes, cells: Sequence[Cell], figure: str | None = None
 ) -> tuple[list[str], dict]:
-    """What is printed of a data set, and the same as JSON has it.
+    """The printed plan of one data set, and the same as a mapping for JSON.
 
     Raises:
         StudyError: `useful` asks for what no curve has.

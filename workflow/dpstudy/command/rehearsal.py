@@ -1,4 +1,4 @@
-"""`dpstudy rehearse`: a whole study on drawn images, as many of as many persons, before anything is spent.
+"""`dpstudy rehearse`: the whole study on as many synthetic images and subjects, before budget is spent.
 
 Everything lies in a folder of its own, the book of what secure noise spends among it: drawn images lose no privacy.
 """
@@ -36,7 +36,7 @@ _TRIES, _WAIT_SECONDS = 20, 0.7
 
 
 def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
-    """Run a study on stand-ins of its own data sets, with one release; print what it took. Its exit status.
+    """Run a study on synthetic stand-ins of its private data, with one release, and report the cost; the exit status.
 
     Args:
         study: path of the config.

@@ -1,5 +1,9 @@
-"""The schemas of the methods here, and their table in docs/methods.md, made of the modules' dataclasses; and what the
-config's schema says of readers, of what their modules declare."""
+"""`make schemas`: writes the methods' schemas, their table in docs/methods.md, and the config schema's reader keys.
+
+All of it comes from the dataclasses and declarations of the modules.
+
+All of it comes from the dataclasses and declarations of the modules.
+"""
 
 import importlib
 import re
@@ -29,14 +33,14 @@ _TABLE = re.compile(r"(?<=<!-- hyper-parameters -->\n).*?(?=<!-- end -->)", re.D
 
 
 def modules() -> dict[str, ModuleType]:
-    """Name -> module of each method here: those that say what rules ask of their entries."""
+    """Name -> module of each built-in method that has a schema of entries."""
     files = sorted(Path(methods.__path__[0]).glob("*.py"))
     names = [path.stem for path in files if re.search("^ENTRIES = ", path.read_text(encoding="utf-8"), re.MULTILINE)]
     return {name: importlib.import_module(f"{methods.__name__}.{name}") for name in names}
 
 
 def made(page: str) -> dict[Path, str]:
-    """Path -> text of each schema, and of the page (its text as it is) with the table as it shall be."""
+    """Path -> current text of each generated file: the schemas, and the page with its table replaced."""
     found = modules()
     lists = {f"`{name}`": told(module.Parameters) for name, module in found.items()}
     shared = [text for text in lists[_BOTH[0]] if text in lists[_BOTH[1]]]
@@ -81,7 +85,7 @@ def _of_readers() -> str:
 
 
 def write(root: Path) -> list[str]:
-    """Write what has changed.
+    """Write the generated files that have changed.
 
     Args:
         root: of the clone.

@@ -1,4 +1,4 @@
-"""`dpstudy wipe`: at the end of a study of private records, remove all that was made of them but what may be published.
+"""`dpstudy wipe`: delete everything derived from private records at the end of a study, except what may be published.
 
 The book of what was spent stays, beside the data too: what is spent stays spent when files are gone.
 """
@@ -38,7 +38,7 @@ _MADE |= {*_ABOUT, "snakemake-report.html"}
 
 
 def wipe(folder: str, yes: bool) -> int:
-    """List what is left of private records in a results folder, and remove it; the exit status.
+    """List the files derived from private records in a results folder and delete them; the exit status.
 
     Args:
         folder: that a study was run in.

@@ -1,4 +1,4 @@
-"""`dpstudy run`, `status` and `release`: the workflow of the clone that this library lies in, run in any folder."""
+"""`dpstudy run`, `status` and `release`: run the workflow of this cloned repository in any folder."""
 
 import shutil
 import subprocess
@@ -21,7 +21,7 @@ def run(
     targets: Sequence[str],
     more: Sequence[str],
 ) -> int:
-    """Run one of the workflow's programs; its exit status.
+    """Run one of the workflow's programs; the exit status.
 
     Args:
         command: one of the above.
@@ -68,7 +68,7 @@ def _has_made_nothing(folder: Path) -> bool:
 
 
 def clone() -> Path:
-    """The repository that this library lies in.
+    """The root folder of the repository that this library is part of.
 
     Raises:
         StudyError: it lies in none.

@@ -1,1 +1,1 @@
-"""What changed between two result trees, cell by cell."""
+"""Comparison of two results folders, cell by cell."""

@@ -1,4 +1,4 @@
-"""What differs between two runs of one cell."""
+"""Differences between two runs of one cell."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _OF_SEEDS = {"seeds": "seed", "split": "split"}
 
 
 def cell_changes(a: Cell, b: Cell) -> Iterator[Change]:
-    """What made the cell, its settings and seeds, its ledger, then its metrics; measured time is left out.
+    """The changes in what made a cell, its settings and seeds, its ledger, and its metrics; run times are ignored.
 
     Raises:
         StudyError: a number in a document is none.

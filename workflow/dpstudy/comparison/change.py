@@ -1,4 +1,4 @@
-"""One thing that differs between two trees, and how documents are taken apart to find such things."""
+"""A single difference between two results folders, and helpers that find differences in nested documents."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ ONLY, MADE_BY, SETTING, LEDGER, METRIC, GROUP, TABLE = (
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that differs.
+    """One difference.
 
     Attributes:
         place: a cell's name, or a table's file with its row.
@@ -40,19 +40,19 @@ class Change:
 
     @property
     def difference(self) -> float | None:
-        """B less A; None unless both are numbers."""
+        """The value in B minus the value in A; None unless both are numbers."""
         return self.b - self.a if is_number(self.a) and is_number(self.b) else None
 
     @property
     def beyond(self) -> bool | None:
-        """Whether two means differ by more than two standard errors; None where these are not known."""
+        """Whether two means differ by more than two standard errors; None where the errors are not known."""
         if self.error is None or self.difference is None:
             return None
         return abs(self.difference) > 2 * self.error
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value is a number (True and False are none)."""
+    """Whether a value is an int or float, and not a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -11,7 +11,7 @@ from dpstudy.core.errors import StudyError
 
 
 def main(arguments: Sequence[str], program: str = "compare.py") -> int:
-    """Compare the two results folders that the arguments name, and print what differs; the exit status is diff's."""
+    """Compare the two results folders in the arguments and print the differences; the exit status, as of `diff`."""
     parser = argparse.ArgumentParser(prog=program, description="What changed between two runs of a study.")
     parser.add_argument("a", metavar="A", help="the results folder of a study")
     parser.add_argument("b", metavar="B", help="that of another run, here or copied from another machine")

@@ -1,4 +1,4 @@
-"""Two result trees, compared whole."""
+"""Comparison of two whole results folders."""
 
 import os
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from dpstudy.core.errors import StudyError
 
 @dataclass(frozen=True)
 class Found:
-    """What was found of the cells of two trees, or of their CSV files.
+    """The comparison of the cells, or of the CSV files, of two results folders.
 
     Attributes:
         only_a, only_b: names that one tree has.
@@ -28,13 +28,13 @@ class Found:
 
     @property
     def differs(self) -> bool:
-        """Whether anything does."""
+        """Whether there is any difference."""
         return bool(self.only_a or self.only_b or self.changes)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two trees by their names, and what differs of their cells and of the CSV files of their tables and figures."""
+    """Two results folders, with the differences between their cells and between the CSV files of tables and figures."""
 
     a: str
     b: str
@@ -43,12 +43,12 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Whether anything does."""
+        """Whether there is any difference."""
         return self.cells.differs or self.sheets.differs
 
 
 def compare(a: str | os.PathLike, b: str | os.PathLike) -> Comparison:
-    """Compare two result trees; a cell's documents are read, compared and forgotten before the next one's.
+    """Compare two results folders, one cell in memory at a time.
 
     Raises:
         StudyError: a tree is none, is half-written or damaged, or may not be read.

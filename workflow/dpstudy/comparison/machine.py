@@ -1,4 +1,4 @@
-"""A comparison for other programs: every change, as JSON or as CSV."""
+"""Machine-readable output of a comparison: every change, as JSON or CSV."""
 
 import json
 import os
@@ -12,7 +12,9 @@ COLUMNS = ("place", "part", "what", "a", "b", "difference", "standard_error", "b
 
 
 def as_json(comparison: Comparison) -> str:
-    """{"a", "b", "differs", "cells", "sheets"}; the last two: {"alike", "differ", "only_a", "only_b", "changes"}.
+    """The comparison as JSON: {"a", "b", "differs", "cells", "sheets"}.
+
+    The last two hold {"alike", "differ", "only_a", "only_b", "changes"}.
 
     A change has the keys of COLUMNS; what a tree lacks, or is not known, is null.
     """
@@ -22,7 +24,7 @@ def as_json(comparison: Comparison) -> str:
 
 
 def write_changes(comparison: Comparison, path: str | os.PathLike) -> None:
-    """Write every change as a line of CSV; a cell or file that one tree lacks is one line."""
+    """Write every change as a line of CSV; a cell or file that is in one folder alone is one line."""
     write_csv(path, COLUMNS, (row.values() for found in (comparison.cells, comparison.sheets) for row in _rows(found)))
 
 

@@ -1,4 +1,4 @@
-"""Means over seeds, and how far two of them may lie apart by chance.
+"""Differences of means over seeds, and their standard errors.
 
 The standard error of a mean joins two parts, by the root of the sum of their squares: the standard deviation over seeds
 divided by the root of their number, and, where metrics.json has 95 % intervals over test records, the distance of their
@@ -21,7 +21,7 @@ _ENDS = ("_low", "_high")
 
 
 def mean_changes(place: str, a: list[dict], b: list[dict], paths: tuple[str, str]) -> Iterator[Change]:
-    """The changes of every metric on the whole test split and on its groups.
+    """The changes of every metric, on the whole test split and on its subgroups.
 
     Args:
         place: the cell.
@@ -39,7 +39,7 @@ def mean_changes(place: str, a: list[dict], b: list[dict], paths: tuple[str, str
 
 
 def standard_error(entries: Sequence[dict], metric: str) -> float | None:
-    """The standard error of a metric's mean over seeds; None for a single seed, whose spread nobody knows.
+    """The standard error of a metric's mean over seeds; None for a single seed.
 
     Args:
         entries: the seeds of a metrics.json, or one group of each, that have the metric.

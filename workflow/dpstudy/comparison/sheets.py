@@ -1,4 +1,4 @@
-"""What differs between two CSV files of one table or figure.
+"""Differences between two CSV files of one table or figure.
 
 A row is known by the names that it begins with (data set, entry, epsilon and the like); of rows with the same names,
 the first of A is held against the first of B.
@@ -23,7 +23,7 @@ _Row = dict[str, str]
 
 
 def sheet_changes(place: str, a: str | os.PathLike, b: str | os.PathLike) -> Iterator[Change]:
-    """The changes between two files: columns and rows that one lacks, then values of both; measured time is left out.
+    """The changes between two CSV files: columns and rows in one file only, then values; run times are ignored.
 
     Args:
         place: the file's name in both trees.
@@ -49,7 +49,7 @@ def sheet_changes(place: str, a: str | os.PathLike, b: str | os.PathLike) -> Ite
 
 
 def leading(columns: list[str]) -> set[str]:
-    """The columns that a file begins with and that name its rows.
+    """The columns at a file's left that identify its rows.
 
     >>> sorted(leading(["dataset", "epsilon", "ours", "entry"]))
     ['dataset', 'epsilon']

@@ -13,7 +13,7 @@ _HEAD = ("", "A", "B", "B - A", "two standard errors")
 
 
 def as_text(comparison: Comparison) -> str:
-    """The comparison, readable: counts first, then what made the cells, each cell that differs, and each table."""
+    """The comparison as text: counts, then differences in what made the cells, in each cell, and in each table."""
     cells, sheets = comparison.cells, comparison.sheets
     told = {name: [change for change in found if change.part != MADE_BY] for name, found in cells.changes.items()}
     told = {name: found for name, found in told.items() if found}

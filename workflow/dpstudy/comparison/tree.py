@@ -1,4 +1,4 @@
-"""Result trees as they lie on a disk, this machine's or copied from another: no config and no .snakemake is needed."""
+"""Reading results folders, from this machine or copied from another; neither config nor .snakemake is needed."""
 
 import os
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _LEDGER: dict[str, type] = {"events": list, "not_accounted": list}
 
 @dataclass(frozen=True)
 class Cell:
-    """The documents of one cell, and where metrics.json lies."""
+    """The documents of one cell, and the path of its metrics.json."""
 
     name: str
     path: str
@@ -27,7 +27,7 @@ class Cell:
 
 
 def cells_of(tree: str | os.PathLike) -> list[str]:
-    """The names of the cells of a tree, sorted; an empty folder is that of a cell which is still to be made.
+    """The sorted names of a results folder's cells; empty folders, of cells not made yet, are skipped.
 
     Raises:
         StudyError: there is no such tree, or a cell lacks a document.
@@ -52,7 +52,7 @@ def cells_of(tree: str | os.PathLike) -> list[str]:
 
 
 def read_cell(tree: str | os.PathLike, name: str) -> Cell:
-    """The cell of this name.
+    """The cell with this name.
 
     Raises:
         StudyError: a document is missing, damaged, or is not of this cell.
@@ -70,7 +70,7 @@ def read_cell(tree: str | os.PathLike, name: str) -> Cell:
 
 
 def sheets_of(tree: str | os.PathLike) -> list[str]:
-    """The CSV files of a tree's tables and figures, sorted, relative to the tree."""
+    """The sorted paths, relative to the results folder, of its tables' and figures' CSV files."""
     tree = Path(tree)
     return sorted(
         path.relative_to(tree).as_posix() for room in ("tables", "figures") for path in tree.glob(f"{room}/*.csv")

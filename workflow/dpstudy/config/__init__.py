@@ -1,1 +1,1 @@
-"""A study's config: loaded, checked, unfolded into cells."""
+"""A study's config: loading it, checking it, and expanding it into cells."""

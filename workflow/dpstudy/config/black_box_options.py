@@ -1,4 +1,4 @@
-"""The config's `black_box`: which entries are attacked as in de2022's appendix A.2, and what goes together."""
+"""Checks of the config's `black_box`: the entries that are audited by losses, as in de2022's appendix A.2."""
 
 from dpstudy.config.cells import Cell, unfold
 from dpstudy.core.errors import StudyError
@@ -8,7 +8,7 @@ from dpstudy.schema.methods import method_schema
 
 
 def check_black_box(config: dict) -> None:
-    """Refuse an attack that cannot be made, or should not be.
+    """Refuse a black-box audit that cannot, or should not, be made.
 
     Raises:
         StudyError: an unknown entry, or one whose settings are tuned, whose noise is shared or whose batches are
@@ -31,13 +31,13 @@ def check_black_box(config: dict) -> None:
 
 
 def attacked(config: dict) -> list[Cell]:
-    """The cells that get a black-box.json in each run of the study."""
+    """The cells that are audited by losses (black-box.json)."""
     entries = config["black_box"]["entries"]
     return [cell for cell in unfold(config) if cell.entry in entries and cell.epsilon != "inf"] if entries else []
 
 
 def options_for(config: dict, entry: str) -> dict:
-    """What the attack on an entry is told: records, models, pilot, confidence, and the space with the entry's steps."""
+    """The options of an entry's black-box audit: records, models, pilot, confidence, and the space with its steps."""
     options = {key: value for key, value in config["black_box"].items() if key != "entries"}
     steps = options["space"].get("steps", [])
     space = {key: value for key, value in options["space"].items() if key != "steps"}
@@ -46,7 +46,7 @@ def options_for(config: dict, entry: str) -> dict:
 
 
 def check_public(dataset: str, options: dict) -> None:
-    """Refuse own data: what is written depends on D without a guarantee.
+    """Refuse to audit on a user's own records, since what the audit writes depends on them without a guarantee.
 
     Args:
         dataset: its name.

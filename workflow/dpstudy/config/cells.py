@@ -1,4 +1,4 @@
-"""Cells: the (data set, features, method entry, epsilon) combinations that a study unfolds into."""
+"""Cells: the combinations (data set, features, method entry, epsilon) of a study."""
 
 import copy
 import itertools
@@ -19,7 +19,7 @@ class Cell:
 
     @property
     def path(self) -> str:
-        """Where the cell lies under results/cells."""
+        """The cell's path below results/cells."""
         return f"{self.dataset}/{self.features}/{self.entry}/eps={self.epsilon}"
 
     def options(self, config: dict) -> dict:
@@ -48,8 +48,10 @@ def matching(match: dict, key: str) -> list[str]:
 
 
 def beyond_target(config: dict) -> list[str]:
-    """The method entries of which cells certify more than their target epsilon by their nature, such as those with
-    shuffled batches (`x-beyond-target` of the method's schema)."""
+    """Entries whose certified epsilon necessarily exceeds the target, such as those with shuffled batches.
+
+    See `x-beyond-target` of the method's schema.
+    """
     found = []
     for name, entry in config["methods"].items():
         overrides = [o for o in config["overrides"] if name in (matching(o["match"], "entry") or [name])]

@@ -1,4 +1,4 @@
-"""The config's `dedup`: what goes together."""
+"""Checks of the config's `dedup`."""
 
 from dpstudy.core.errors import StudyError
 from dpstudy.dedup.rule import Rule
@@ -9,7 +9,7 @@ _EXTRACTORS = ("scatternet", "random_patches", "backbone", "timm")
 
 
 def check_dedup(config: dict) -> None:
-    """Refuse options that do not go together.
+    """Refuse de-duplication options that contradict each other.
 
     Raises:
         StudyError: an option is of the other method, thresholds are out of order, or the embedding does not suit.

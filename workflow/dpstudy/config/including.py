@@ -1,4 +1,4 @@
-"""A study's file, and what several studies share: it stands once, in a file that they include."""
+"""Reading a config file, merged over the files that it includes; several studies may share an included file."""
 
 import copy
 import os
@@ -19,7 +19,7 @@ _WORD = re.compile(r"\{(\w+)\}")
 
 
 def read_config(path: str | os.PathLike) -> dict:
-    """The config in a file, with what it includes.
+    """The config in a file, merged over the files that it includes.
 
     Raises:
         StudyError: it, or a file that it includes, is not there, is not YAML, or holds no keys.
@@ -33,7 +33,7 @@ def read_config(path: str | os.PathLike) -> dict:
 
 
 def read_alone(path: Path) -> dict:
-    """The keys in a file, and nothing of what it includes.
+    """The keys in a config file, without those of included files.
 
     Raises:
         StudyError: it is not there, is not YAML, or holds no keys.
@@ -60,8 +60,9 @@ def read_alone(path: Path) -> dict:
 
 
 def with_included(raw: Any, files: Sequence[str | os.PathLike]) -> Any:
-    """A config merged over the files that its key `include` names, relative to the folder of one of `files`, of which
-    the last counts first.
+    """The config `raw` merged over the files that its key `include` names.
+
+    Names are relative to the folder of one of `files`, of which the last is tried first.
 
     Mappings are merged key by key, as Snakemake merges several config files; anything else is replaced. An entry of
     `datasets`, `methods` and the like that is null takes out an included one. Of several files the later ones count.

@@ -1,4 +1,4 @@
-"""Entries beside data sets that they are not for: of records with several labels or none, or of averaged records."""
+"""Checks that methods suit their data sets: several labels per record, averaged records, class weights."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ _WEIGHED = {
 
 
 def check_label_kinds(config: dict) -> None:
-    """Refuse what a method's `plan` would, before a job runs (`x-one-label` of the method's schema).
+    """Refuse single-label methods on data sets whose records may have several labels or none (`x-one-label`).
 
     Args:
         config: checked and filled in.
@@ -36,8 +36,7 @@ def check_label_kinds(config: dict) -> None:
 
 
 def check_averages(config: dict) -> None:
-    """Refuse to average the records of a person, or to weigh classes, where a method does not know how (`x-averages` of
-    its schema), or a search draws records.
+    """Refuse averaged records or class weights for methods and searches that do not support them (`x-averages`).
 
     Raises:
         StudyError: the entry, the data set, and what to set.

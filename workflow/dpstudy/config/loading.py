@@ -1,4 +1,4 @@
-"""Loading a study's config: defaults filled, every mistake named before anything runs."""
+"""Loading a study's config: fills in defaults, and reports every mistake before anything runs."""
 
 import copy
 import math
@@ -34,7 +34,7 @@ from dpstudy.tables.specs import check_specs, fill_specs
 
 
 def read_study(path: str | os.PathLike) -> dict:
-    """The checked config in a file, with what it includes; whether its data is here is not asked.
+    """The checked config of a study's file, included files merged; whether its data exist is not checked.
 
     Raises:
         StudyError: there is none, or a mistake in it.
@@ -47,7 +47,7 @@ def read_study(path: str | os.PathLike) -> dict:
 
 
 def load(raw: dict) -> dict:
-    """A checked copy of the config `raw`, with defaults.
+    """A checked copy of the config `raw` with defaults filled in.
 
     Raises:
         StudyError: the mistakes: of each the key, what is wrong with it, what is allowed.
@@ -269,5 +269,5 @@ def _check_overrides(config: dict) -> None:
 
 
 def is_private(epsilon: str) -> bool:
-    """Whether an epsilon string is finite."""
+    """Whether an epsilon string is a finite number."""
     return not math.isinf(float(epsilon))

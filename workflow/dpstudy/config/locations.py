@@ -1,4 +1,4 @@
-"""Where a study's data and weights lie, and whether they are there; no file is opened."""
+"""Paths of a study's data, weights and budget logs, and checks that they exist; no file is opened."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ from dpstudy.privacy.data_book import NAME, below, books_around
 
 
 def sources_of(config: dict) -> Iterator[tuple[str, dict]]:
-    """(place in the config, entry) of everything that a reader opens."""
+    """(place in the config, entry) of every source that a reader opens."""
     for kind in ("datasets", "public"):
         for name, entry in config[kind].items():
             yield f"{kind}.{name}", entry
@@ -23,13 +23,14 @@ def sources_of(config: dict) -> Iterator[tuple[str, dict]]:
 
 
 def data_root(config: dict) -> str:
-    """The folder of the data sets: the environment variable DPSTUDY_DATA, else the config's `data_root`."""
+    """The folder of all data sets: the environment variable DPSTUDY_DATA, else the config's `data_root`."""
     return os.environ.get("DPSTUDY_DATA") or config["data_root"]
 
 
 def records_of(config: dict, dataset: str, links: bool = True) -> str:
-    """Which records a data set has: short names, joined by "+", that do not depend on what a study calls it; behind a
-    "<" those of all folders around (`spending.about` reads them).
+    """Identifiers, joined by "+", of the records of a data set, whatever the study calls it.
+
+    Behind a "<" stand those of all enclosing folders (`spending.about` reads them).
 
     Each folder, or file, that is read has a name, a second one that enlarges the data set too; two data sets with a
     name in common may have records in common: those that read, cut, sample or protect the same folder in two ways, or
@@ -59,7 +60,7 @@ def records_of(config: dict, dataset: str, links: bool = True) -> str:
 
 
 def books_of(config: dict, datasets: Collection[str]) -> list[str]:
-    """The books beside the data (privacy/data_book.py) of some private data sets.
+    """The paths of the budget logs beside the data (privacy/data_book.py) of some private data sets.
 
     They lie in `data_root`, or beside a folder that lies elsewhere, and beside what its links lead to where one may
     write; a study may name one. Whoever reads the same folder, or one around it or inside it, by another `data_root`
@@ -79,8 +80,10 @@ def books_of(config: dict, datasets: Collection[str]) -> list[str]:
 
 
 def folders_looked_at(config: dict, datasets: Collection[str]) -> list[str]:
-    """The folders of private data sets, around and inside which books of other roots are looked for: none where the
-    study names its book."""
+    """The private data sets' folders around and inside which other budget logs are searched for.
+
+    None where the study names its budget log.
+    """
     if config["release"].get("book"):
         return []
     real = [folder.resolve() for name in datasets for folder in _folders(config, name)]
@@ -94,14 +97,16 @@ def _folders(config: dict, dataset: str) -> list[Path]:
 
 
 def weights_file(config: dict, features: dict) -> Path | None:
-    """The file of a feature set's network, or of a start; None where its weights come as a package, are fetched or
-    drawn, or where there are none."""
+    """The file of weights of a feature set's network, or of a training's start.
+
+    None where weights come as a package, are fetched or random, or where there are none.
+    """
     weights = features.get("weights", "random")
     return None if isinstance(weights, dict) or weights in ("random", "hub") else Path(data_root(config)) / weights
 
 
 def check_run_folder(config: dict, folder: Path) -> None:
-    """Refuse to run a study among the images of one of its private data sets: results would be taken for images.
+    """Refuse to run a study inside the image folder of one of its private data sets.
 
     Raises:
         StudyError: names the key.
@@ -116,7 +121,7 @@ def check_run_folder(config: dict, folder: Path) -> None:
 
 
 def check_locations(config: dict, used: Mapping[str, Collection[str]] | None = None) -> None:
-    """Refuse a data set whose folder, or a network whose file of weights, is not there.
+    """Refuse data sets whose folder, or networks whose weights, do not exist.
 
     Args:
         used: names of the datasets, public, features and methods that are needed; all where None.

@@ -1,4 +1,4 @@
-"""Part of a study: some of its tables and figures, and only the cells that these are made of."""
+"""A part of a study: some of its tables and figures, and only the cells that they need."""
 
 from collections.abc import Mapping
 
@@ -45,10 +45,10 @@ def narrow(config: dict) -> dict:
 
 
 def study_of(config: dict) -> Study:
-    """What styles of tables and figures are asked about: a config, checked and filled in, and its cells."""
+    """A checked config with its cells, as table and figure styles take it."""
     return Study(config, {cell.path: cell for cell in unfold(config)})
 
 
 def judged_papers(tables: Mapping[str, Mapping]) -> list[str]:
-    """The papers whose claims tables judge by cells."""
+    """The papers whose claims some tables judge by the study's cells."""
     return list(dict.fromkeys(spec["paper"] for spec in tables.values() if table_style(spec).judges))

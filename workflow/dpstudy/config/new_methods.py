@@ -1,4 +1,4 @@
-"""What the author of a method may get wrong in its schema or its files, told before a study begins."""
+"""Checks of a method's schema and files before a study begins, for authors of new methods."""
 
 import functools
 import json
@@ -19,7 +19,7 @@ _OF_NAMED = ("properties", "$defs", "patternProperties")
 
 
 def check_method(name: str) -> None:
-    """Look at the schema and the files of a method that has a schema.
+    """Check the schema and the files of a method.
 
     Raises:
         StudyError: the schema is none, or has a keyword that means nothing; a module of the method is missing or no

@@ -1,4 +1,4 @@
-"""Where a study's networks come from: backbones of its own, and weights that the user brings."""
+"""Checks of where a study's networks come from: its own public pre-training, or weights that the user brings."""
 
 from dpstudy.core.errors import StudyError
 from dpstudy.pretraining.options import complete
@@ -36,7 +36,7 @@ def check_backbone(place: str, options: dict, config: dict) -> None:
 
 
 def check_start(place: str, options: dict, config: dict) -> None:
-    """Check where an entry's training starts from.
+    """Check the pre-trained weights that an entry's training starts from.
 
     Raises:
         StudyError: no such backbone, or one of another architecture; or weights of unsaid origin.
@@ -52,7 +52,7 @@ def check_start(place: str, options: dict, config: dict) -> None:
 
 
 def check_origin(place: str, options: dict, config: dict) -> None:
-    """Refuse brought weights of which the config does not say what they were trained on.
+    """Refuse user-supplied weights unless the config says what they were trained on.
 
     Raises:
         StudyError: it does not, or names no public set of the study.
@@ -75,6 +75,6 @@ def check_origin(place: str, options: dict, config: dict) -> None:
 
 
 def publics_trained_on(options: dict | None) -> list[str]:
-    """The public sets of the study that brought weights were trained on."""
+    """The study's public sets that user-supplied weights were trained on."""
     found = (options or {}).get("trained_on", UNMATCHED)
     return [] if isinstance(found, str) else list(found)

@@ -1,4 +1,4 @@
-"""Which cells read public points: those of the fit that their features are projected by."""
+"""Checks of cells that read public points: the projected public features of their feature set's fit."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,10 @@ from dpstudy.schema.methods import method_schema
 
 
 def reads_public(options: Mapping) -> bool:
-    """Whether an entry's method reads public points: one of the keys in its schema's `x-reads-public` is not at its
-    default, or is searched for."""
+    """Whether an entry reads public points.
+
+    It does if one of the keys in its method's `x-reads-public` is not at its default, or is searched.
+    """
     rules = method_schema(options["method"])
     searched = options.get("tuning", {}).get("space", {})
     return any(
@@ -19,7 +21,7 @@ def reads_public(options: Mapping) -> bool:
 
 
 def check_public_points(config: dict) -> None:
-    """Every cell that reads public points has a feature set with a fit.
+    """Check that every cell that reads public points has a feature set with a fit.
 
     Raises:
         StudyError: one has none.

@@ -1,4 +1,4 @@
-"""What a study with secure noise, whose models may be released, must say of its records and its searches."""
+"""Checks of studies with secure noise, whose models may be released: their records, searches and budget."""
 
 from dpstudy.config.tuned import unpaid_searches
 from dpstudy.core.errors import StudyError
@@ -9,7 +9,7 @@ _READ_OFF_FOLDERS = ("image_folder", "imagenet")  # of which class names are sub
 
 
 def check_secure(config: dict) -> None:
-    """Refuse what would make a release depend on private records in silence; seeded noise is not for release.
+    """Refuse settings under which a released model could depend on private records beyond its ledger.
 
     Raises:
         StudyError: scores are not kept; class names would be read off private folders; nobody says whether the test
@@ -38,7 +38,7 @@ def check_secure(config: dict) -> None:
 
 
 def check_budget(config: dict) -> None:
-    """Refuse a budget beside searches that it cannot count.
+    """Refuse a budget for studies with searches that it cannot account for.
 
     Raises:
         StudyError: naming the entry.

@@ -1,4 +1,4 @@
-"""Shapes of images, as far as the config tells them: what does not fit together is said before a pixel is decoded."""
+"""Checks of image shapes that can be read off the config, before any image is decoded."""
 
 from dpstudy.config.cells import unfold
 from dpstudy.core.errors import Mistakes, StudyError
@@ -7,7 +7,7 @@ from dpstudy.features import parts_of
 
 
 def check_shapes(config: dict) -> None:
-    """Refuse data sets that are enlarged by, or described by what was fitted or trained on, images of another shape.
+    """Refuse data sets whose extra records, or whose features' public training images, have another shape.
 
     Raises:
         StudyError: names the two, each with its shape.

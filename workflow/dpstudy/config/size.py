@@ -1,4 +1,4 @@
-"""How much a config may hold: a few lines of YAML can stand for any number of values."""
+"""A limit on the size of a config, since a few lines of YAML can expand to any number of values."""
 
 import itertools
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ _DEEPEST, _MOST = 40, 100_000
 
 
 def check_size(raw: object) -> None:
-    """Refuse a config that unfolds without end, as one does whose alias stands within what it repeats.
+    """Refuse a config that expands to too many values, as one with a recursive alias does.
 
     Raises:
         StudyError: it holds too many values, or nests them too deep.

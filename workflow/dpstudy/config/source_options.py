@@ -1,4 +1,4 @@
-"""The keys of data sets, fits and feature sets: those that their reader or extractor takes, and numbers that can be."""
+"""Checks of the keys and numbers of data sets, fits and feature sets, by the reader or extractor that takes them."""
 
 import math
 
@@ -16,7 +16,7 @@ _NOT_EXTRACTED = {"fit", "normalise", "dtype"}  # keys that change nothing of wh
 
 
 def check_sources(config: dict, mistakes: Mistakes) -> None:
-    """Each data set's keys are those that its reader takes, and its numbers leave something to train on."""
+    """Check that each data set's keys are ones its reader takes, and that its numbers leave records to train on."""
     for place, entry in sources_of(config):
         with mistakes.kept():
             _check_reader(place, entry)
@@ -77,7 +77,7 @@ def _number(text: str) -> float:
 
 
 def check_fit(place: str, fit: dict, config: dict) -> None:
-    """A projection's keys are those that its extractor takes, and what it names is there.
+    """Check that a projection's keys are ones its extractor takes, and that the names in it exist.
 
     Raises:
         StudyError: names the key.
@@ -127,7 +127,7 @@ def _named(place: str, name: str | dict, config: dict) -> dict:
 
 
 def check_features(place: str, features: dict, config: dict) -> None:
-    """A feature set's keys are those that its extractor takes, and what it names is there.
+    """Check that a feature set's keys are ones its extractor takes, and that the names in it exist.
 
     Raises:
         StudyError: names the key.
@@ -145,7 +145,7 @@ def check_features(place: str, features: dict, config: dict) -> None:
 
 
 def check_made_alike(place: str, features: dict, config: dict) -> None:
-    """A feature set with a fit is extracted as what the fit was made of; asked once all names are replaced.
+    """Check that a feature set with a fit is extracted with the options that the fit was made with.
 
     Raises:
         StudyError: names the key.

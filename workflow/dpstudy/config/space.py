@@ -1,4 +1,4 @@
-"""The space of a search: hyper-parameter -> {low, high, log, integer} or {choices}, as the config has it."""
+"""Search spaces of hyper-parameters: name -> {low, high, log, integer} or {choices}, as in the config."""
 
 import itertools
 import math
@@ -12,7 +12,7 @@ Value = str | int | float | bool
 
 
 def check_space(space: Mapping[str, Mapping], place: str) -> None:
-    """Refuse bounds that no value lies between, and choices that cannot be told apart.
+    """Refuse ranges without values and choices that cannot be distinguished.
 
     Args:
         space: as the config's schema allows it.
@@ -39,7 +39,7 @@ def check_space(space: Mapping[str, Mapping], place: str) -> None:
 
 
 def default_space(entry: dict, rules: Mapping[str, Mapping], place: str) -> dict:
-    """An entry whose `tuning.space` is "default" with the ranges of its method's schema (`x-search`) in its place.
+    """An entry with `tuning.space: default` replaced by the search ranges of its method's schema (`x-search`).
 
     What the entry gives itself is not searched, and what a range says of other options (`where`) must hold.
 
@@ -66,13 +66,13 @@ def default_space(entry: dict, rules: Mapping[str, Mapping], place: str) -> dict
 
 
 def bounds(axis: Mapping) -> tuple[float, float] | tuple[int, int]:
-    """low and high, integers where the axis has integers only."""
+    """(low, high) of a range, as integers where it holds integers only."""
     kind = int if axis["integer"] else float
     return kind(axis["low"]), kind(axis["high"])
 
 
 def corners(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
-    """Settings that together show every bound and every choice, for holding a space against a method's schema."""
+    """Settings that between them cover every bound and every choice, for validation against a method's schema."""
     ends = {name: list(axis["choices"]) if "choices" in axis else list(bounds(axis)) for name, axis in space.items()}
     longest = max(map(len, ends.values()))
     return [{name: values[min(index, len(values) - 1)] for name, values in ends.items()} for index in range(longest)]
@@ -85,7 +85,7 @@ def grid(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
 
 
 def draw(space: Mapping[str, Mapping], generator: AnyGenerator) -> dict[str, Value]:
-    """A setting, uniform over choices and over ranges, or over the logarithm where an axis says so."""
+    """A random setting: uniform over choices and ranges, or log-uniform where the range says `log`."""
     return {name: _draw(axis, generator) for name, axis in space.items()}
 
 
@@ -101,7 +101,7 @@ def _draw(axis: Mapping, generator: AnyGenerator) -> Value:
 
 
 def check_grid(space: Mapping[str, Mapping], place: str) -> None:
-    """Refuse a grid over a range.
+    """Refuse a grid search over a range.
 
     Raises:
         StudyError: names the hyper-parameter.
@@ -112,7 +112,7 @@ def check_grid(space: Mapping[str, Mapping], place: str) -> None:
 
 
 def as_cell(axis: Mapping, value: Value) -> Value:
-    """A value as a table of trials holds it: choices as text, since they may be of several types."""
+    """A value as stored in a table of trials: choices become text, since their types may differ."""
     return str(value) if "choices" in axis else value
 
 

@@ -1,4 +1,4 @@
-"""Shorthand of a config: entries swept over settings, and names with `*` that stand for several."""
+"""Shorthand in a config: entries swept over settings, and names with `*` that match several."""
 
 import copy
 import fnmatch
@@ -26,7 +26,7 @@ Settings = dict[str, dict[str, dict[str, Any]]]  # section -> name -> what its s
 
 
 def expand(config: Any) -> Any:
-    """A config with its sweeps and globs written out; anything else as it is.
+    """The config with its sweeps and globs expanded.
 
     An entry of `methods` or `features` with a key `sweep` stands for one entry for each combination of the sweep's
     values. Its name has a field `{axis}` for each axis:

@@ -1,4 +1,4 @@
-"""What an entry's search may ask for, given its method and the data sets of its cells; whether it is paid for."""
+"""Checks of hyper-parameter searches and calibration, and what ledgers say of choices that are not paid for."""
 
 from dpstudy.config.cells import Cell, unfold
 from dpstudy.core.errors import StudyError
@@ -20,20 +20,19 @@ CHOSEN_BEFOREHAND = (
 
 
 def pays(options: dict) -> bool:
-    """Whether a cell's tuning is part of its training, and of its ledger."""
+    """Whether a cell's tuning is part of its training and counted in its ledger."""
     return options.get("tuning", {}).get("pay", "nothing") != "nothing"
 
 
 def unpaid_searches(config: dict) -> list[str]:
-    """The method entries, in the config's order, of which private cells have hyper-parameters from a search that nobody
-    pays for."""
+    """The method entries, in the config's order, with private cells tuned by a search that no ledger counts."""
     private = ((cell, cell.options(config)) for cell in unfold(config) if cell.epsilon != "inf")
     found = {cell.entry for cell, options in private if "tuning" in options and not pays(options)}
     return [name for name in config["methods"] if name in found]
 
 
 def tuned_on(options: dict, tuning: dict) -> str:
-    """What the hyper-parameters of a cell were chosen on, as metrics.json has it.
+    """The data that a cell's hyper-parameters were chosen on, as stated in metrics.json.
 
     Args:
         tuning: of metrics.json, or empty.
@@ -45,7 +44,7 @@ def tuned_on(options: dict, tuning: dict) -> str:
 
 
 def unpaid_choices(beforehand: str, tuning: dict) -> list[str]:
-    """What a cell's ledger says of choices that nobody paid for, a sentence each: a search, and what an entry brings.
+    """The ledger's sentences on choices whose privacy cost is not counted: a search, or settings given beforehand.
 
     Args:
         beforehand: the entry's `tuned_on`.
@@ -56,7 +55,7 @@ def unpaid_choices(beforehand: str, tuning: dict) -> list[str]:
 
 
 def check_tuned(cell: Cell, options: dict, config: dict) -> None:
-    """Refuse a search that a cell cannot make.
+    """Refuse a search that a cell cannot run.
 
     Raises:
         StudyError: no validation split; a hyper-parameter that saved sums are made for; fewer records where there are
@@ -83,7 +82,7 @@ def check_tuned(cell: Cell, options: dict, config: dict) -> None:
 
 
 def check_calibration(entry: str, options: dict, name: str, dataset: dict) -> None:
-    """Refuse to calibrate a model whose budget it has no share in, or on test records that are not public.
+    """Refuse to calibrate scores where no share of the budget, or no public test records, can serve for it.
 
     Args:
         name, dataset: of the data set.

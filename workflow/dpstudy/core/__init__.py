@@ -1,1 +1,1 @@
-"""What every other package stands on: errors, files, arrays, devices and jobs; it imports none of them."""
+"""Infrastructure for all other packages: errors, files, arrays, devices and jobs; it imports none of them."""

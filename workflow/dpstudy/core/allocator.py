@@ -1,4 +1,4 @@
-"""How this process takes memory from the system."""
+"""Tuning of the C library's memory allocator."""
 
 import ctypes
 import logging
@@ -10,7 +10,7 @@ _log = logging.getLogger("dpstudy")
 
 
 def keep_freed_memory() -> bool:
-    """Keep freed memory for later use in place of giving it back; whether the C library knows how.
+    """Have the allocator keep freed memory for reuse; returns whether the C library supports it.
 
     Training takes and frees the same large tensors in every step. As a rule glibc gives them back to the system, which
     clears each page anew when it is touched: a fifth of the time of a Wide ResNet's step on a CPU. For processes of our

@@ -1,4 +1,4 @@
-"""Arrays that a linear method computes with: NumPy's, or torch's on a GPU and for much data.
+"""Arrays of linear methods: NumPy's, or torch's on a GPU and for large data.
 
 Importing torch takes three times as long as all the rest of a short cell, so it is imported where that pays. Both
 spell most of what is needed alike; what they do not is here. `xp` is the module, numpy or torch.
@@ -25,27 +25,27 @@ _DRIVERS = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/kfd", "/dev/dxg")  # NVIDIA'
 
 @dataclass(frozen=True)
 class Place:
-    """Where arrays lie: (numpy, "cpu"), (torch, "cpu") or (torch, "cuda")."""
+    """An array library and device: (numpy, "cpu"), (torch, "cpu") or (torch, "cuda")."""
 
     xp: ModuleType
     device: str
 
     def array(self, values, dtype: str | None = None) -> Array:
-        """`values`, an array or a tensor, here; copied only where it must be."""
+        """`values`, an array or a tensor, as an array of this library and device; copied only where it must be."""
         if self.xp is np:
             values = to_numpy(values)
         return self.xp.asarray(values, dtype=dtype and getattr(self.xp, dtype), device=self.device)
 
     def zeros(self, *shape: int, dtype: str = "float32") -> Array:
-        """Of this shape."""
+        """Zeros of this shape."""
         return self.xp.zeros(shape, dtype=getattr(self.xp, dtype), device=self.device)
 
     def empty(self, *shape: int, dtype: str = "float32") -> Array:
-        """Of this shape, with whatever was there."""
+        """An uninitialised array of this shape."""
         return self.xp.empty(shape, dtype=getattr(self.xp, dtype), device=self.device)
 
     def places(self, count: int) -> Array:
-        """0, 1, ..., count - 1."""
+        """The integers 0, 1, ..., count - 1."""
         return self.xp.arange(count, device=self.device)
 
 
@@ -53,7 +53,7 @@ HOST = Place(np, "cpu")
 
 
 def place(tensors: bool = False) -> Place:
-    """The GPU where there is one, else NumPy, or torch on the CPU where `tensors` are wanted.
+    """The library and device to compute with: the GPU if there is one, else NumPy, or torch where `tensors` are wanted.
 
     Matrix products and convolutions keep float32's precision on the GPU too, and convolutions give the same bits each
     time. Without a GPU's driver torch is not even asked for one.
@@ -71,7 +71,7 @@ def place(tensors: bool = False) -> Place:
 
 
 def has_driver() -> bool:
-    """Whether it looks as if torch might use a GPU here: the variable DPSTUDY_GPU says it where it is set (0 or 1).
+    """Whether torch may find a GPU here; the environment variable DPSTUDY_GPU (0 or 1) decides where it is set.
 
     A job of SLURM that was given no GPU has none, whatever its node has.
 
@@ -88,22 +88,22 @@ def has_driver() -> bool:
 
 
 def place_of(values: Array) -> Place:
-    """Where `values` lie."""
+    """The library and device of `values`."""
     return HOST if isinstance(values, np.ndarray) else Place(sys.modules["torch"], values.device.type)
 
 
 def to_numpy(values: Array) -> np.ndarray:
-    """A NumPy array of the same numbers, which shares memory where it can."""
+    """The same numbers as a NumPy array, which shares memory where it can."""
     return values if isinstance(values, np.ndarray) else values.detach().cpu().numpy()
 
 
 def take(values: Array, rows: Array) -> Array:
-    """The rows that (b,) indices name: several times as fast as values[rows] on a CPU."""
+    """The rows of `values` that (b,) indices select; several times as fast as values[rows] on a CPU."""
     return values.take(rows, axis=0) if isinstance(values, np.ndarray) else values.index_select(0, rows)
 
 
 def row_norms(values: Array) -> Array:
-    """(n,) float64 Euclidean norms of the rows of (n, d): in float32 those of long rows are low by up to 0.5 %."""
+    """(n,) float64 Euclidean norms of the rows of (n, d); in float32, long rows' norms are too small by up to 0.5 %."""
     if isinstance(values, np.ndarray):
         wide = np.asarray(values, np.float64)
         return np.sqrt(np.vecdot(wide, wide))
@@ -112,14 +112,14 @@ def row_norms(values: Array) -> Array:
 
 
 def scores_of(weights: Array, features: Array) -> Array:
-    """(m, n) = weights (m, d) features^T, row by row in memory."""
+    """(m, n) scores of (n, d) features: weights (m, d) times features^T, in row-major order."""
     if isinstance(features, np.ndarray):  # twice as fast as the other order of the product, and a copy
         return np.ascontiguousarray((features @ np.ascontiguousarray(weights).T).T)
     return weights @ features.T
 
 
 def softmax(scores: Array) -> Array:
-    """Over the classes of (m, n); `scores` may be overwritten."""
+    """The softmax of (m, n) scores over the classes; `scores` may be overwritten."""
     if not isinstance(scores, np.ndarray):
         return sys.modules["torch"].softmax(scores, 0)
     scores -= scores.max(0)
@@ -129,7 +129,7 @@ def softmax(scores: Array) -> Array:
 
 
 def sigmoid(scores: Array) -> Array:
-    """1/(1 + exp(-scores)); `scores` may be overwritten."""
+    """The sigmoid 1/(1 + exp(-scores)); `scores` may be overwritten."""
     if not isinstance(scores, np.ndarray):
         return scores.sigmoid_()
     np.negative(scores, out=scores)
@@ -139,7 +139,7 @@ def sigmoid(scores: Array) -> Array:
 
 
 def add_scaled(total: Array, values: Array, factor: float) -> None:
-    """total += factor * values, in place."""
+    """Add factor * values to `total` in place."""
     if isinstance(total, np.ndarray):
         with np.errstate(over="ignore", invalid="ignore"):  # a training that diverges is refused at its end
             total += factor * values
@@ -148,7 +148,7 @@ def add_scaled(total: Array, values: Array, factor: float) -> None:
 
 
 def subtract_targets(scores: Array, labels: Array) -> None:
-    """Take 1 off (m, n) scores where the records' labels, (n,) class indices or (n, m) zeros and ones, are."""
+    """Subtract from (m, n) scores the labels, (n,) class indices or (n, m) zeros and ones, in place."""
     if labels.ndim == 2:
         scores -= labels.T
     elif isinstance(scores, np.ndarray):
@@ -158,7 +158,7 @@ def subtract_targets(scores: Array, labels: Array) -> None:
 
 
 def one_hot(labels: Array, classes: int) -> Array:
-    """(n, m) float32 zeros and ones of (n,) class indices."""
+    """(n, m) float32 one-hot vectors of (n,) class indices."""
     where = place_of(labels)
     found = where.zeros(len(labels), classes)
     found[where.places(len(labels)), labels] = 1.0
@@ -166,7 +166,7 @@ def one_hot(labels: Array, classes: int) -> Array:
 
 
 def threads_of_products() -> int:
-    """How many threads a matrix product takes."""
+    """The number of threads of a matrix product."""
     if "torch" in sys.modules:
         return sys.modules["torch"].get_num_threads()
     from threadpoolctl import threadpool_info

@@ -1,5 +1,7 @@
-"""Modules that a config names: readers and extractors. No list of them is kept in code, which everything that is made
-would depend on: a new one would make all that others have made stale."""
+"""Finding the readers and extractors that a config names.
+
+There is no list of them in code: everything would depend on it, so that a new one would make all earlier results stale.
+"""
 
 import importlib
 import importlib.util
@@ -11,7 +13,7 @@ from dpstudy.core.suggest import suggestion
 
 
 def opener(package: str, kind: str, name: object) -> ModuleType:
-    """The module of a package that has this name and an `open`.
+    """The module of this name in a package; it has a function `open`.
 
     Args:
         kind: what such a module is called, for the message.

@@ -1,5 +1,6 @@
-"""Arrow arrays from Python and NumPy values and back, without pandas: `pa.array` and `to_numpy` import it, a third of a
-second, to see whether what they are given is one of its objects.
+"""Conversion between Arrow arrays and Python or NumPy values without importing pandas.
+
+`pa.array` and `to_numpy` import it, which takes a third of a second, to see whether they are given one of its objects.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 
 def numbers(values: np.ndarray | Sequence, dtype: type) -> pa.Array:
-    """(n,) numbers as an array of the NumPy type `dtype`; None becomes null.
+    """An Arrow array of (n,) numbers of the NumPy type `dtype`; None becomes null.
 
     >>> numbers([0.5, None], np.float64).to_pylist()
     [0.5, None]
@@ -28,7 +29,7 @@ def numbers(values: np.ndarray | Sequence, dtype: type) -> pa.Array:
 
 
 def strings(values: np.ndarray | Sequence[str]) -> pa.Array:
-    """(n,) texts as an array of strings; None becomes null.
+    """An Arrow array of (n,) strings; None becomes null.
 
     >>> strings(["a", "", "ε"]).to_pylist()
     ['a', '', 'ε']
@@ -46,14 +47,14 @@ def strings(values: np.ndarray | Sequence[str]) -> pa.Array:
 
 
 def rows_of_numbers(values: np.ndarray, dtype: type) -> pa.Array:
-    """(n, m) numbers as an array of n lists."""
+    """An Arrow array of n lists of m numbers each, from (n, m) numbers."""
     n, m = values.shape
     offsets = numbers(m * np.arange(n + 1), np.int32)
     return pa.ListArray.from_arrays(offsets, numbers(values.reshape(-1), dtype))
 
 
 def values_of(array: pa.Array) -> np.ndarray:
-    """The numbers of an array without nulls: the same memory, not to be written to.
+    """The numbers of an Arrow array without nulls, as a read-only view of its memory.
 
     >>> values_of(numbers([1, 2], np.int64))
     array([1, 2])

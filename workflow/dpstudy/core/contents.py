@@ -1,4 +1,4 @@
-"""What records a file vouches for, whatever code wrote it: ids, values and labels, not how they are stored."""
+"""Hashes of the records behind a file (ids, values and labels), however they are stored."""
 
 import hashlib
 import json
@@ -15,8 +15,9 @@ _FACTS = ("rows", "subjects", "classes", "multi_label", "shape", "image_shape", 
 
 
 def content_of(path: str | os.PathLike) -> str:
-    """A SHA-256 of the values of all shards that a manifest names, or of the rows of a parquet file; of another file,
-    of its bytes. The layout of parquet files, and how many there are, play no part.
+    """A SHA-256 of the records in a manifest's shards or in a parquet file; of any other file, of its bytes.
+
+    The layout of parquet files and the number of shards do not change it.
 
     Raises:
         StudyError: a file is missing or damaged, or is not the one that the manifest vouches for.

@@ -1,4 +1,4 @@
-"""Methods of other packages, which Python finds by their entry points."""
+"""Methods from other packages, found by their entry points."""
 
 import functools
 import importlib.metadata
@@ -10,7 +10,7 @@ _named: list[importlib.metadata.EntryPoint] = []  # modules of packages that are
 
 
 def entry_points() -> list[importlib.metadata.EntryPoint]:
-    """Methods of other packages: those that are installed, and those that `name_module` named."""
+    """The entry points of methods from other packages: installed ones, and those registered by `name_module`."""
     return [*_installed(tuple(sys.path)), *_named]
 
 
@@ -21,5 +21,5 @@ def _installed(path: Sequence[str]) -> list[importlib.metadata.EntryPoint]:
 
 
 def name_module(name: str, path: str) -> None:
-    """Let the module at the import path `path` be a method of this process called `name`."""
+    """Register the module at the import path `path` as the method `name`, in this process."""
     _named.append(importlib.metadata.EntryPoint(name, path, ENTRY_POINTS))

@@ -1,4 +1,4 @@
-"""The one exception that a user's mistakes raise."""
+"""The exception for a user's mistakes."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,8 +8,9 @@ _MOST = 20  # mistakes that are told at once
 
 
 class StudyError(Exception):
-    """A mistake that the user can mend: what is wrong, where, and what would be right, in one sentence; or several, an
-    argument each.
+    """A mistake that the user can correct: what is wrong, where, and what would be right, in one sentence.
+
+    Several mistakes are an argument each.
 
     >>> print(StudyError("seeds: must not be empty", "stduy: unknown key"))
     2 mistakes:
@@ -25,21 +26,21 @@ class StudyError(Exception):
 
 
 class Mistakes:
-    """Those of several checks, told at once."""
+    """Collects the mistakes of several checks, to be raised together."""
 
     def __init__(self) -> None:
         self._said: dict[str, None] = {}
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep the mistake that ends the block, if one does."""
+        """A context that collects the StudyError raised in it, if any."""
         try:
             yield
         except StudyError as error:
             self._said |= dict.fromkeys(error.args)
 
     def tell(self) -> None:
-        """Raise what was kept.
+        """Raise all collected mistakes as one StudyError, if there are any.
 
         Raises:
             StudyError: all mistakes, in the order in which they were met.
@@ -50,8 +51,10 @@ class Mistakes:
 
 @contextlib.contextmanager
 def in_a_sentence(what: str) -> Iterator[None]:
-    """Make a StudyError, `what` and a reason, of anything else that is raised: where files of somebody else are read
-    whose every name and number may be wrong, each library below has errors of its own.
+    """A context that turns any exception raised in it into a StudyError: `what` and a reason.
+
+    It is for files that users bring: every name and number in them may be wrong, and each library has exceptions of its
+    own.
 
     >>> with in_a_sentence("model.safetensors is damaged"):
     ...     {}["kind"]

@@ -1,4 +1,4 @@
-"""Packages that some of the library needs and its core does not: which extra of dpstudy brings each."""
+"""Optional dependencies: which extra of dpstudy installs each package."""
 
 import contextlib
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ EXTRAS = {  # module -> extra of pyproject.toml, the smallest that has it
 
 @contextlib.contextmanager
 def named(what: str) -> Iterator[None]:
-    """Turn a missing package into a sentence that names the extra which brings it.
+    """A context that turns a missing package into a StudyError naming the extra that installs it.
 
     Args:
         what: needs it.

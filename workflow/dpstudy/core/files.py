@@ -1,4 +1,4 @@
-"""Files that are whole or absent: every output is written under a temporary name and renamed."""
+"""Atomic file output: every output is written under a temporary name and then renamed."""
 
 import contextlib
 import errno
@@ -78,7 +78,7 @@ def _machine() -> str:
 
 
 def sync(path: str | os.PathLike) -> None:
-    """Have a file, or the names in a folder, on the disk."""
+    """Flush a file, or the entries of a folder, to the disk (fsync)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -87,7 +87,7 @@ def sync(path: str | os.PathLike) -> None:
 
 
 def disk_trouble(error: BaseException) -> str | None:
-    """What is wrong with a disk, where that is what an exception says: it, or a quota, is full, or it is read-only.
+    """A sentence on a full or read-only disk, or an exceeded quota, if an exception stems from one; else None.
 
     pyarrow and safetensors wrap the operating system's error in their own, of which the text is left.
     """
@@ -101,7 +101,7 @@ def disk_trouble(error: BaseException) -> str | None:
 
 @contextlib.contextmanager
 def clear_disk_errors(path: Path) -> Iterator[None]:
-    """Make one sentence of a disk's error while something is written to `path`.
+    """A context that turns disk errors while writing to `path` into a StudyError.
 
     Raises:
         StudyError: the disk is full, or `path` cannot be written to.
@@ -160,8 +160,9 @@ def write_table(path: str | os.PathLike, table, private: bool = False, **layout)
 def read_table(
     path: str | os.PathLike, columns: list[str] | None = None, content: bytes | None = None, remedy: str = _AGAIN
 ):
-    """Read a parquet file as a pyarrow Table and check every page; `content` is the file's, where it was read already,
-    and `remedy` what is to be done about one that is damaged.
+    """Read a parquet file as a pyarrow Table and verify every page's checksum.
+
+    `content` holds the file's bytes where they were read already, and `remedy` says what to do about a damaged file.
 
     Raises:
         StudyError: the file is missing or damaged, or two columns have one name.
@@ -186,7 +187,7 @@ def read_table(
 
 
 def column_values(path: str | os.PathLike, table, name: str) -> list:
-    """The values of one column of the table in `path` as Python has them, None where one is missing.
+    """The Python values of one column of the table read from `path`; None where one is missing.
 
     Raises:
         StudyError: a value has no counterpart: text that is not UTF-8, or a time that no calendar of Python's reaches.
@@ -252,7 +253,7 @@ def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:
 
 
 def read_tensor_metadata(path: str | os.PathLike) -> dict[str, str]:
-    """The string metadata of a safetensors file, as it was given to `write_tensors`."""
+    """The string metadata of a safetensors file, as given to `write_tensors`."""
     metadata = _read_safetensors(path, tensors=False)[1]
     return {name: value for name, value in metadata.items() if name != _CHECKSUM}
 

@@ -1,4 +1,4 @@
-"""Which of a machine's GPUs a job uses.
+"""Assignment of a machine's GPUs to jobs.
 
 Snakemake counts GPUs and hands none out: without a scheduler that does, all jobs would compute on the first. So a job
 locks a file for each GPU that it takes, for as long as it lives. The jobs of another user have other files, in a folder
@@ -27,7 +27,7 @@ _held: list[int] = []  # open files: a lock ends with its process
 
 
 def take(count: int) -> None:
-    """Let this process and those that it starts see `count` GPUs that no other job has taken.
+    """Make `count` GPUs that no other job has taken visible to this process and its children.
 
     Where a scheduler or the user has chosen some (CUDA_VISIBLE_DEVICES), it is among those. Nothing changes where there
     is no choice. Where too few are free, some are shared, which the log says.

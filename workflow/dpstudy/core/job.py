@@ -1,4 +1,4 @@
-"""The frame of a job: a log file, one sentence for a user's mistake, and no life after its workflow's death."""
+"""Running a job: its log file, one-sentence errors, and its end when the workflow dies."""
 
 import contextlib
 import fcntl
@@ -25,7 +25,7 @@ _STATE, _STARTED = 0, 19  # fields of /proc/PID/stat, counted after the command
 
 
 def name_workflow() -> None:
-    """Called by the Snakefile: the jobs that this process starts end when it does.
+    """Have the jobs that this process starts end when it ends; called by the Snakefile.
 
     Looking for Snakemake among a job's ancestors would not do: where it died before the job looked, there is none.
     """
@@ -33,7 +33,7 @@ def name_workflow() -> None:
 
 
 def ending_with_me() -> dict[str, str]:
-    """The environment of jobs that are to end when this process does; empty where a system has no /proc."""
+    """Environment variables for jobs that must end when this process does; empty on systems without /proc."""
     with contextlib.suppress(OSError):
         # process and start time: a number alone may be used again
         return {WORKFLOW: f"{os.getpid()} {_stat(os.getpid())[_STARTED]}"}
@@ -41,9 +41,10 @@ def ending_with_me() -> dict[str, str]:
 
 
 def keep_to_owner(*folders: str) -> None:
-    """Called by the Snakefile: the folders, where they exist already, and all files that this process, its jobs and
-    Snakemake make from now on (logs and benchmarks too) are open to their owner alone; so is the log in one of the
-    folders that Snakemake has begun before it reads the Snakefile.
+    """Make the folders, and all files created from now on, readable by their owner alone; called by the Snakefile.
+
+    This holds for files of this process, its jobs and Snakemake (logs and benchmarks too), and for the log in one of
+    the folders that Snakemake has begun before it reads the Snakefile.
 
     Raises:
         StudyError: a folder belongs to somebody else.
@@ -82,7 +83,7 @@ def _write_elsewhere(folder: Path) -> None:
 
 
 def check_writable(folder: str) -> None:
-    """Called before anything runs.
+    """Check that a folder, if it exists, can be written to; called before anything runs.
 
     Raises:
         StudyError: the folder is there, and nothing can be written to it.
@@ -96,7 +97,7 @@ def check_writable(folder: str) -> None:
 
 @contextlib.contextmanager
 def job(log: str, append: bool = False, gpus: int = 0) -> Iterator[logging.Logger]:
-    """Run a script's body: log to the file `log`, turn a StudyError into one sentence and exit status 1.
+    """Run a script's body as a job: log to the file `log`; a StudyError becomes one sentence and exit status 1.
 
     Anything unexpected goes to the log with its traceback. A job whose workflow was killed ends within a second,
     so that nothing writes beside its successor. With `append`, the log goes on where another process left it. `gpus`
@@ -128,7 +129,7 @@ def job(log: str, append: bool = False, gpus: int = 0) -> Iterator[logging.Logge
 
 
 def notice(sentence: str) -> None:
-    """Tell the owner something that stops nothing: in the job's log, and from there on the terminal."""
+    """Log a message to the owner that does not stop the job; it also appears on the terminal."""
     logging.getLogger("dpstudy").log(_NOTICE, "%s", sentence.replace("\n", " "))
 
 
@@ -160,7 +161,7 @@ def _stop(logger: logging.Logger, sentence: str, trace: bool = False) -> NoRetur
 
 
 def end_with_workflow() -> None:
-    """Watch the process that runs the workflow, or the job that this process shares, and end when it does."""
+    """End this process as soon as the process that runs the workflow (or the job that this one helps) ends."""
     watched = os.environ.get(WORKFLOW, "").split()
     if not watched:
         return

@@ -1,4 +1,4 @@
-"""Arrays in .npy and .npz files: nothing is unpickled, and no header takes more memory than the file fills."""
+"""Safe reading of .npy and .npz files: nothing is unpickled, and no header can claim more memory than the file has."""
 
 import math
 import os
@@ -13,7 +13,7 @@ _MOST_DEFLATED = 1032  # bytes that one byte of a zip member can stand for
 
 
 def map_npy(path: str | os.PathLike) -> np.ndarray:
-    """The array of a .npy file, which stays on disk.
+    """The array of a .npy file, memory-mapped.
 
     Raises:
         StudyError: the file is missing, damaged, shorter than its header says, or holds Python objects.
@@ -27,7 +27,7 @@ def map_npy(path: str | os.PathLike) -> np.ndarray:
 
 
 def read_npy(path: str | os.PathLike) -> np.ndarray:
-    """The array of a .npy file in memory.
+    """The array of a .npy file, in memory.
 
     Raises:
         StudyError: as for `map_npy`.

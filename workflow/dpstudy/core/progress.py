@@ -1,4 +1,4 @@
-"""Progress of long loops: shown in a terminal, and now and then told to the log of a job."""
+"""Progress of long loops: shown on a terminal, and written to a job's log from time to time."""
 
 import contextlib
 import logging
@@ -27,7 +27,7 @@ def progress(
     note: Callable[[int], str] | None = None,
     before: int = 0,
 ) -> Iterator[T]:
-    """Iterate over `items`; where standard error is a terminal, show how far the loop named `what` is.
+    """Iterate over `items` and report the progress of the loop named `what`.
 
     `note` says more about a loop of which so many items are done. It must not tell of private records. The first
     `before` items were done by an earlier process: passing over them says nothing of how long the others take.

@@ -1,4 +1,4 @@
-"""Names of persons, on which a guarantee for persons stands: as text, and only where somebody is named."""
+"""Names of subjects (persons), as text; rows that name nobody are refused, since privacy per person relies on names."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -23,8 +23,10 @@ _EXACT = 2**53  # above it some whole numbers are no 64-bit floats
 
 
 def name_of(value: object) -> str:
-    """The name of a person as text; a whole number is one name, whether a table holds it as integer, float or text,
-    and so is one with accents in either of their forms.
+    """The name of a subject as text.
+
+    A whole number is one name, whether a table holds it as integer, float or text; so is a text with accents in either
+    form.
 
     >>> [name_of(value) for value in (17, 17.0, "17.0", " 17 ", "007", "P4")]
     ['17', '17', '17', '17', '007', 'P4']
@@ -35,7 +37,7 @@ def name_of(value: object) -> str:
 
 
 def names_nobody(text: str) -> bool:
-    """Whether a field says that the person is not known: no letter or digit, or a word or a code for it.
+    """Whether a field says that the subject is unknown: no letters or digits, or a code for a missing value.
 
     >>> [names_nobody(text) for text in ("", " ", "-", "?", "N/A", "<NA>", "NaN", "Unknown", "-1", "0", "P-1", "Nadia")]
     [True, True, True, True, True, True, True, True, True, False, False, False]
@@ -47,7 +49,7 @@ def names_nobody(text: str) -> bool:
 
 
 def check_named(values: Iterable, where: Callable[[int], str], column: str = "", exact: int = _EXACT) -> None:
-    """Refuse rows that name nobody: what stands there instead would be taken for one person with all these records.
+    """Refuse rows without a subject's name: they would all be taken for one person.
 
     Args:
         values: as they were given, before `name_of`.

@@ -1,4 +1,4 @@
-"""'Did you mean ...?' for a name that does not exist."""
+"""Suggestions ("did you mean ...?") for a name that does not exist."""
 
 import difflib
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def suggestion(name: object, allowed: Iterable[str]) -> str:
-    """' (did you mean ...?)' where a name of `allowed` is close to `name`, or differs in upper and lower case alone.
+    """The text ' (did you mean ...?)' if a name in `allowed` is close to `name` or differs only in case; else ''.
 
     >>> suggestion("epsilon", ["epsilons", "delta"])
     " (did you mean 'epsilons'?)"
@@ -19,5 +19,5 @@ def suggestion(name: object, allowed: Iterable[str]) -> str:
 
 
 def neighbour(path: Path) -> str:
-    """' (did you mean ...?)' where a file or folder of a close name lies in the same folder."""
+    """The text ' (did you mean ...?)' if the same folder has a file or folder of a similar name; else ''."""
     return suggestion(path.name, sorted(os.listdir(path.parent))) if path.parent.is_dir() else ""

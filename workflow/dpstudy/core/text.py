@@ -1,10 +1,10 @@
-"""Text that people read as equal: é is one character, or an e and an accent (as macOS writes file names)."""
+"""Unicode normalisation of text that looks the same, such as é as one character or as two (in macOS file names)."""
 
 import unicodedata
 
 
 def composed(text: str) -> str:
-    """`text` in Unicode's form NFC, in which names are compared.
+    """`text` in Unicode normalisation form C, in which names are compared.
 
     >>> composed("e\\u0301") == "\\u00e9"
     True
@@ -13,5 +13,5 @@ def composed(text: str) -> str:
 
 
 def heading(text: str) -> str:
-    """A column's name as it is compared: composed, without the spaces and invisible marks around it."""
+    """A column name as it is compared: in form C, without surrounding spaces and invisible marks."""
     return composed(text).strip("\ufeff\u200b \t\r\n\xa0")

@@ -1,4 +1,4 @@
-"""A job done by several processes of this machine: torchrun."""
+"""Running a job in several processes of one machine with torchrun."""
 
 import json
 import os
@@ -24,7 +24,7 @@ _LIBRARY = str(Path(__file__).parents[2])
 
 
 def run(module: str, content: dict, processes: int, threads: int) -> None:
-    """Run `main(TASK)` of a module in so many processes, where TASK is a JSON file of `content`.
+    """Run `main(TASK)` of a module in `processes` processes, where TASK is a JSON file of `content`.
 
     Args:
         threads: of the job, which the processes share.

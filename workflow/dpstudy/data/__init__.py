@@ -1,1 +1,1 @@
-"""Images and labels: readers of the usual formats, splits by hash, and shards with a manifest."""
+"""Images and labels: readers of the usual formats, splits by hash, and shards listed in a manifest."""

@@ -1,4 +1,4 @@
-"""Numbers cut into named bands, and what subgroups are called: what a config says of them. Light to import.
+"""Subgroups in a config: their names, and numeric columns cut into bands (age, say). Light to import.
 
 An entry of a config's `group_columns` is a column's name, or {column, bands, name}: [40, 60] makes the groups "below
 40", "40 to 59" and "60 and above". A band's lower bound belongs to it.
@@ -14,12 +14,12 @@ Entry = str | dict
 
 
 def group_name(entry: Entry) -> str:
-    """What the groups of one entry are called: `name`, or the column."""
+    """The name of one entry's grouping: its `name`, else its column."""
     return entry if isinstance(entry, str) else str(entry.get("name", entry["column"]))
 
 
 def group_names(options: dict) -> list[str] | None:
-    """What the groups of a data set are called, told from its config entry; None where only its files say it."""
+    """The names of a data set's groupings by its config entry; None where only its files can tell."""
     if options["reader"] == "labels":
         return None
     by_itself = ["sex", "age", "view"] if options["reader"] in ("nih", "chexpert") else []
@@ -27,7 +27,7 @@ def group_names(options: dict) -> list[str] | None:
 
 
 def check_entries(entries: list[Entry], place: str) -> None:
-    """Check that bounds ascend and that no two entries have one name; `place` is where they stand.
+    """Check that band bounds ascend and that no two entries share a name; `place` is where they stand in the config.
 
     Raises:
         StudyError: naming the entry.
@@ -66,7 +66,7 @@ def band_names(bounds: list[float]) -> list[str]:
 
 
 def band_of(text: str, bounds: list[float]) -> str | None:
-    """The name of the band that a field falls into: UNKNOWN if it is empty, None if it is no finite number.
+    """The name of the band that a field falls into: UNKNOWN if it is empty, None if it is not a finite number.
 
     Besides "57" and "57.5" it may be "057Y", an age in years as DICOM writes it.
 

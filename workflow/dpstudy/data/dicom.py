@@ -1,4 +1,4 @@
-"""DICOM files: one picture each as it is looked at, and such of their tags as a config names. No other tag is kept.
+"""DICOM files: the picture of each, as viewers show it, and the tags that a config names; no other tag is kept.
 
 What pixels stand for is theirs after the modality's table or rescaling (PS3.3, C.11.1); of these a window makes grey
 levels (C.11.2). Files with a preamble are known by it, whatever they are called.
@@ -46,7 +46,7 @@ def is_dicom(path: Source) -> bool:
 def picture(
     path: Source, where: str, frame: int | None = None, max_pixels: int | None = None, window: Window | None = None
 ) -> "Image.Image":
-    """The picture of a DICOM file, grey or RGB, 8 bits a channel.
+    """The picture of a DICOM file as grey or RGB, 8 bits per channel.
 
     Args:
         where: what an error message calls the file.
@@ -193,7 +193,7 @@ def _colour(dataset: "Dataset", pixels: np.ndarray, where: str) -> np.ndarray:
 
 
 def tags(path: Source, keywords: Sequence[str], where: str) -> list[str]:
-    """What some tags of a DICOM file say, "" where one is missing or empty; ages in years.
+    """The values of some tags of a DICOM file, "" where one is missing or empty; ages in years.
 
     Args:
         keywords: such as PatientID; see `check_keywords`.
@@ -225,7 +225,7 @@ def _text(keyword: str, value: object) -> str:
 
 
 def check_keywords(keywords: Sequence[str]) -> list[bool]:
-    """Whether each of these tags holds a number, an age among them.
+    """Whether each of these DICOM tags holds a number (ages do).
 
     Raises:
         StudyError: DICOM has no tag of such a name, or pydicom is missing.

@@ -1,4 +1,4 @@
-"""Files fetched once, and trusted only by their SHA-256."""
+"""Downloaded files, accepted only if their SHA-256 is as expected."""
 
 import contextlib
 import fcntl
@@ -25,7 +25,7 @@ _FETCH_ERRORS = (
 
 
 def fetch(folder: Path, downloads: dict[str, dict]) -> None:
-    """Fetch each file that `folder` lacks; it gets its name only once its SHA-256 has been checked.
+    """Download each file that `folder` lacks, and name it only once its SHA-256 is verified.
 
     Args:
         downloads: file name -> {"url": ..., "sha256": 64 hexadecimal digits}.

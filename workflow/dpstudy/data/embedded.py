@@ -1,4 +1,4 @@
-"""Images inside other files, and what stands beside them: parquet files as of the Hugging Face Hub, WebDataset's tars.
+"""Images stored inside parquet files (as on the Hugging Face Hub) or tar archives (WebDataset), with their columns.
 
 Nothing is unpacked: of a parquet file the row groups that hold what is asked for are read, of a tar file its headers
 once and then the images asked for.
@@ -24,7 +24,7 @@ ARCHIVE = ".tar"
 
 
 class InParquet:
-    """Images in a column of parquet files of one layout: bytes, or {bytes, path}.
+    """Images in one column of parquet files with the same schema: bytes, or {bytes, path}.
 
     Attributes:
         table: the other columns, the files one below the other.
@@ -122,7 +122,7 @@ def _schema(path: Path) -> pa.Schema:
 
 
 class InArchives:
-    """Samples of WebDataset's tar files: members of one name but for what follows its first dot.
+    """Samples in WebDataset's tar files: members whose names differ only after their first dot.
 
     Of each sample one member is the image. The others are columns of the table: `cls` or `txt` as they stand there, and
     the fields of `json` that are words or numbers.

@@ -1,4 +1,4 @@
-"""A data set enlarged by a second source, whose records join the training split and no other.
+"""Additional training records from a second source; they join no other split.
 
 tramer2021 (section 5.1, C.7) adds pseudo-labelled images to CIFAR-10 in this way. Every record counts as private. Where
 the second source depends on the first (labels from a model that was trained on it), one record of the first has a hand
@@ -18,7 +18,7 @@ _SALT = "dpstudy extra"
 
 
 def enlarge(own: Reader, extra: Reader, records: int | None) -> Reader:
-    """`own` with the pool EXTRA: all rows of `extra`'s pool "all", or else "train", or `records` of them.
+    """`own` with an additional pool EXTRA: the rows of `extra`'s pool "all", or else "train", or `records` of them.
 
     Raises:
         StudyError: the two differ in classes or in the kind of label; later, `extra` has fewer rows than `records`.

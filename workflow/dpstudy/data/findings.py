@@ -1,4 +1,4 @@
-"""Findings as labels: several are labels that a record may have together, a single one is two classes.
+"""Labels from (medical) findings: several are multi-label, a single one makes two classes.
 
 With one label alone, scores that are centred over labels (kernel means, say) would be constant.
 """
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def classes_of(findings: list[str]) -> list[str]:
-    """The names of the labels.
+    """The class names of these findings.
 
     >>> classes_of(["Edema", "Effusion"]), classes_of(["Edema"])
     (['Edema', 'Effusion'], ['no Edema', 'Edema'])
@@ -16,5 +16,5 @@ def classes_of(findings: list[str]) -> list[str]:
 
 
 def labels_of(found: np.ndarray) -> np.ndarray:
-    """(n, m) zeros and ones as they are; for one finding, (n,) int32 class indices."""
+    """(n, m) zeros and ones, unchanged; for a single finding, (n,) int32 class indices."""
     return found[:, 0].astype(np.int32) if found.shape[1] == 1 else found

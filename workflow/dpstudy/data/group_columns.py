@@ -1,4 +1,4 @@
-"""The columns of a table that subgroups come from: as they are, or numbers cut into bands (data/bands.py).
+"""Subgroups from the columns of a table: as they are, or numbers cut into bands (data/bands.py).
 
 Which bands there are stands in the config, so that a record's group depends on that record alone.
 """

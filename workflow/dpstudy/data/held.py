@@ -1,4 +1,4 @@
-"""An image file, on disk or inside a table or an archive."""
+"""Image files, on disk or inside a table or an archive."""
 
 import io
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import BinaryIO, NamedTuple
 
 
 class Held(NamedTuple):
-    """A file that another file holds.
+    """An image file stored inside another file.
 
     Attributes:
         name: what messages call it.
@@ -24,7 +24,7 @@ Source = Path | Held
 
 
 def raw(source: Source) -> BinaryIO:
-    """Its bytes, as an open file.
+    """The image file's bytes, as an open binary file.
 
     Raises:
         OSError: it cannot be opened.

@@ -1,4 +1,4 @@
-"""Image files as their owner sees them: upright, whole, one picture a file, and on white where they are transparent.
+"""Opening image files as viewers show them: upright, one image per file, on white where transparent.
 
 What a file holds decides, not what Pillow makes of it: of 16 bits a channel Pillow keeps the upper 8 without a word.
 More than 8 bits become 8 through a window (data/windows.py), in DICOM files (data/dicom.py) too.
@@ -34,14 +34,14 @@ _HEADER = 1 << 16  # bytes in which a file says how deep it is
 
 
 class UnreadableImageError(StudyError):
-    """An image file that is missing or damaged: the only mistake that `unreadable` tolerates."""
+    """An image file is missing or damaged: the only mistake that the option `unreadable` tolerates."""
 
 
 @contextlib.contextmanager
 def opened(
     path: Source, where: str, frame: int | None = None, max_pixels: int | None = None, window: Window | None = None
 ) -> Iterator["Image.Image"]:
-    """Open an image file with Pillow (its header only, until the pixels are used; of DICOM files the pixels too).
+    """An image file opened with Pillow (header only until pixels are used; DICOM files are decoded at once).
 
     Args:
         frame: which picture of a file with several is meant, from 0; None where a file must have one.
@@ -88,7 +88,7 @@ def opened(
 
 
 def shown(image: "Image.Image") -> "Image.Image":
-    """An opened image as viewers show it: turned as its EXIF tag says, and on white where it is transparent.
+    """The image as viewers show it: rotated by its EXIF tag, and on white where transparent.
 
     What stands under transparent pixels, which nobody sees, counts for nothing; opaque pixels stay as they are.
     """
@@ -179,7 +179,7 @@ def _bits_of_jpeg(path: Source) -> int:
 
 
 def depth(image: "Image.Image", path: Source) -> tuple[int, str]:
-    """How many bits a channel the file itself says it has, and what is odd about its numbers; 8 where it says none."""
+    """The bits per channel that the file itself states (8 by default), and any peculiarity of its numbers."""
     if image.format == "TIFF":
         tags = image.tag_v2  # type: ignore[attr-defined]
         signs = tags.get(_SAMPLE_FORMAT, (1,))

@@ -1,4 +1,4 @@
-"""Image files to uint8 arrays, one shape for a whole data set, and mosaics of equal tiles."""
+"""Decoding image files into uint8 arrays of one shape, and mosaics of equal tiles."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,8 +24,7 @@ def decode(
     max_pixels: int | None = None,
     window: Window | None = None,
 ) -> np.ndarray:
-    """One image as viewers show it (image_files.shown), (H, W, C) uint8, resized (bilinear) to `size` and converted to
-    `channels`.
+    """An image file as (H, W, C) uint8, resized (bilinear) to `size` and converted to `channels`.
 
     Where `size` or `channels` is None, the image keeps its own. With `crop` the aspect is kept: the image is made as
     small as covers `size`, and its middle is taken; else it is stretched. Of `frame`, `max_pixels` and `window` see
@@ -51,7 +50,7 @@ def decode(
 
 
 def decode_all(paths: Sequence[Source], where: list[str], **how: Any) -> np.ndarray:
-    """Images of one shape as (n, H, W, C) uint8, n >= 1; each as `decode` makes it, to which `how` goes.
+    """Images of one shape as (n, H, W, C) uint8, n >= 1; `how` goes to `decode`.
 
     Raises:
         StudyError: as for `decode`, or an image's shape differs from the first one's.
@@ -74,7 +73,7 @@ def decode_all(paths: Sequence[Source], where: list[str], **how: Any) -> np.ndar
 
 
 def image_options(options: dict, resize: str = "stretch") -> dict[str, Any]:
-    """How a data set's entry has its images decoded: the keyword arguments of `decode`.
+    """The keyword arguments of `decode` for a data set's config entry.
 
     Args:
         resize: stretch or crop, where the option `resize` is absent.
@@ -93,7 +92,7 @@ def image_options(options: dict, resize: str = "stretch") -> dict[str, Any]:
 
 
 def pair(options: dict, key: str) -> tuple[int, int] | None:
-    """The option `key` as (height, width), None where absent.
+    """The option `key` as (height, width); None where absent.
 
     Raises:
         StudyError: it is not two positive integers.
@@ -107,7 +106,7 @@ def pair(options: dict, key: str) -> tuple[int, int] | None:
 
 
 class Mosaic:
-    """Equal tiles in lossless images, 10 a row, row by row; tile i of the first image comes first.
+    """Equal tiles in lossless images, 10 per row, in row-major order; the first image's tiles come first.
 
     Only headers are read here, and `read` decodes only the images that hold the tiles asked for.
 
@@ -136,7 +135,7 @@ class Mosaic:
         self.shape = (*tile, 1 if modes[0] == "L" else 3)
 
     def check_rows(self, rows: int, where: str) -> None:
-        """Check that the tiles are as many as `rows`; only the last row of tiles may be unfilled.
+        """Check that there are as many tiles as `rows`; only the last row of tiles may be incomplete.
 
         Raises:
             StudyError: naming `where` and both numbers.

@@ -1,4 +1,4 @@
-"""Data sets that are lists of image files with labels, subjects and groups."""
+"""Data sets given as lists of image files with labels, subjects and groups."""
 
 import re
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ class Listing:
 
 
 class ListedImages:
-    """A reader of listings, one a pool.
+    """A reader of listed images, with one listing per pool.
 
     Args:
         options: `size`, `channels` and `resize` (stretch, or crop: the middle, with its aspect kept).
@@ -73,7 +73,7 @@ class ListedImages:
 
 
 def needs_size(reader: str, options: dict) -> None:
-    """Refuse images of many sizes without a size to bring them to.
+    """Refuse a data set whose images vary in size unless the option `size` is given.
 
     Raises:
         StudyError: `size` is absent.
@@ -83,7 +83,7 @@ def needs_size(reader: str, options: dict) -> None:
 
 
 def age_bands(ages: Iterable[str]) -> np.ndarray:
-    """(n,) bands of ages in years (such as "57" or "057Y"): under 40, 40-59, 60-79, 80 and over, unknown."""
+    """(n,) names of age bands from ages in years ("57" or "057Y"): under 40, 40-59, 60-79, 80 and over, unknown."""
     bands = []
     for text in ages:
         found = _AGE.fullmatch(str(text).strip())

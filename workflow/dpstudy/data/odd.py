@@ -1,4 +1,4 @@
-"""What is odd about a data set of somebody's own, and may be a mistake: told to its owner, and refused by nobody."""
+"""Warnings about peculiarities of a user's own data set that may be mistakes; nothing is refused."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _MUCH_WHITE, _ALL = 0.5, 0.9  # of an image
 
 
 def odd(options: dict, reader: Reader) -> Iterator[str]:
-    """A sentence for each oddity.
+    """A sentence for each peculiarity of a data set.
 
     Args:
         options: the data set's entry in the config.
@@ -33,7 +33,7 @@ def odd(options: dict, reader: Reader) -> Iterator[str]:
 
 
 def odd_look(options: dict, image: np.ndarray) -> Iterator[str]:
-    """The same of an (H, W, C) image, as it will be learned from."""
+    """A sentence for each peculiarity of an (H, W, C) image, as it will be learned from."""
     if isinstance(options.get("window"), list):
         white, black = (float(np.mean(image == level)) for level in (255, 0))
         if white > _MUCH_WHITE or white + black > _ALL:

@@ -1,4 +1,4 @@
-"""Names of a user's own records and persons, on which the records of others have no influence.
+"""Names for a user's own records and subjects that do not depend on any other record.
 
 Which split a record falls into, which of a person's records are kept and which labels of a record, goes by a hash of
 its id. Were that its row's number, a deleted row would give another number, and other choices, to all that follow: the
@@ -25,7 +25,7 @@ _DIGITS = 32  # of a name: 128 bits
 
 
 class OwnNames:
-    """`reader`, with records that have no names of their own named by what they hold, and persons by one name each.
+    """A reader that names unnamed records of `reader` by their content, and spells each subject's name in one way.
 
     Whoever asks for rows has all images of their pool read for it, a block at a time: each shard's job, so that all
     shards agree on the names.

@@ -1,4 +1,4 @@
-"""The one place where something is unpickled: CIFAR's python batches, and only what those files hold."""
+"""Safe unpickling of CIFAR's python batches, the only pickles that are read."""
 
 import io
 import pickle
@@ -69,7 +69,7 @@ class _ArrayUnpickler(pickle.Unpickler):
 
 
 def read_batch(path: Path) -> dict[str, object]:
-    """The dictionary that a CIFAR python batch holds: numpy arrays, lists, numbers and strings, keys as str.
+    """The dictionary in a CIFAR python batch: numpy arrays, lists, numbers and strings, with str keys.
 
     Nothing of the file is run: it may name numpy's array constructors and nothing else.
 

@@ -1,4 +1,4 @@
-"""Copies of private images planted in a public set, so that de-duplication has something to find.
+"""Copies of private images planted in a public set, to demonstrate that de-duplication finds them.
 
 A demonstration only: it makes the public set depend on private records. A real study plants nothing.
 """
@@ -12,7 +12,7 @@ _BRIGHTNESS, _NOISE = 0.08, 5.0  # relative range of the gain, and standard devi
 
 
 def plant(records: Records, private_images: Records, count: int, seed: int) -> Records:
-    """Replace the last `count` rows by copies of `count` different private images, with ids "planted-00000", ...
+    """The rows with the last `count` replaced by copies of private images, with ids "planted-00000", ...
 
     By turns a copy is exact, has another brightness and some noise, or is shifted by a pixel (every other one of
     these is mirrored instead).

@@ -1,4 +1,4 @@
-"""At most k positive labels a record: those beyond are refused, or dropped where a study says so."""
+"""A maximum number of positive labels per record: excess labels are refused, or dropped where a study says so."""
 
 import hashlib
 from dataclasses import replace
@@ -12,7 +12,7 @@ SALT = "dpstudy positives"
 
 
 def at_most(records: Records, most: int) -> Records:
-    """The records with at most `most` positive labels each; which ones stay follows from the record's id alone.
+    """The records with excess labels dropped; which ones are kept depends on the record's id alone.
 
     Labels that are one class a record are left as they are.
     """
@@ -26,7 +26,7 @@ def at_most(records: Records, most: int) -> Records:
 
 
 def refuse_more(records: Records, most: int) -> None:
-    """Refuse a record with more than `most` positive labels: the bound on its contribution would not hold.
+    """Refuse records with more than `most` positive labels, since their contribution would exceed its bound.
 
     Raises:
         StudyError: naming the first.

@@ -1,4 +1,4 @@
-"""From a data set's config entry to its shards: one call a shard, each a job of its own, then one for the manifest."""
+"""Preparing a data set: reading it and writing its shards, one job each, and then its manifest."""
 
 import contextlib
 import logging
@@ -31,13 +31,14 @@ _UNITS = ("record", "subject")
 
 
 def data_root(config_value: str) -> Path:
-    """The folder that data lie in: the environment variable DPSTUDY_DATA where it is set, else the config's."""
+    """The folder of all data sets: the environment variable DPSTUDY_DATA, else the config's value."""
     return Path(os.environ.get("DPSTUDY_DATA") or config_value)
 
 
 def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbered: bool = False) -> list[str]:
-    """Find what can be wrong with a data set before it is prepared; decodes the first image of each pool, and others
-    only to name them (own_names).
+    """Check a data set before it is prepared; the sentences that its owner should read.
+
+    It decodes the first image of each pool, and others only where records are named by their content (own_names).
 
     Args:
         numbered: as of `prepare_shard`.
@@ -66,7 +67,7 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many there are of what, by the table or the names of files alone; for the owner's eyes.
+    """Numbers of records, units and labels, from the table or the file names alone; for the owner's eyes only.
 
     Attributes:
         units: persons, or records, that are learned from; public.
@@ -86,7 +87,7 @@ class Sizes:
 
 
 def sizes(dataset: str, options: dict, data_root: Path) -> Sizes:
-    """Count a data set of one's own; no pixel is read where records have names.
+    """The numbers of records of a user's own data set; pixels are read only to name records without names.
 
     Raises:
         StudyError: as `look_through`, or its reader knows nothing before it reads images.
@@ -122,7 +123,7 @@ def prepare_shard(
     positives: int | None = None,
     numbered: bool = False,
 ) -> None:
-    """Read rows i*n//k to (i+1)*n//k of a split, for shard i of k (the option `shards`), and write them to `path`.
+    """Read shard `shard` of a split (rows i*n//k to (i+1)*n//k for shard i of k) and write it to `path`.
 
     With `change`, the rows pass through it before they are written (a demonstration plants images so). With `delta` it
     is compared with the number of units that will be learned from, and with `positives` the labels of each record that
@@ -177,7 +178,7 @@ def prepare_manifest(
     private: bool,
     other_shards: Sequence[str | os.PathLike] = (),
 ) -> None:
-    """Write the manifest of a split whose shards are finished.
+    """Write the manifest of a split once its shards are finished.
 
     Args:
         other_shards: of the other splits, where images are to be compared with theirs.

@@ -1,4 +1,4 @@
-"""What every reader of a data set offers: its pools, the ids of their rows, and any rows on demand."""
+"""The interface of data set readers: pools, the ids of their rows, and rows on demand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXTRA = "extra"  # the pool of records that only train may have (data/extra.py)
 
 @dataclass(frozen=True)
 class Declared:
-    """What a reader's module says of it, as its `READER`; `make schemas` enters it in the config's schema.
+    """The properties that a reader declares as `READER`; `make schemas` copies them to the config's schema.
 
     Attributes:
         keys: that it takes besides those of every data set.
@@ -38,7 +38,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one pool, without their images.
+    """The rows of one pool: ids and subjects, but no images.
 
     Attributes:
         ids: (n,) strings, unique over all pools of the data set.
@@ -61,7 +61,7 @@ class Rows:
 
     @classmethod
     def numbered(cls, prefix: str, count: int, subjects: np.ndarray | None = None) -> Rows:
-        """Rows that have no name but their place, with ids such as "train-00017".
+        """Rows named by their position alone, with ids such as "train-00017".
 
         Published benchmarks keep these: everybody counts their records so. A user's own records are named anew by what
         they hold (data/own_names.py), since a row that is deleted gives another number to all that follow.
@@ -74,7 +74,7 @@ class Rows:
 
     @property
     def known_subjects(self) -> np.ndarray:
-        """(n,) `subjects`, for those who have made sure that they are known.
+        """(n,) `subjects`, for callers that know there are some.
 
         Raises:
             ValueError: they are not.

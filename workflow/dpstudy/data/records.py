@@ -1,4 +1,4 @@
-"""Rows in memory: images, labels and what is known of each record."""
+"""Records in memory: images, labels, and what else is known of each record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpstudy.core.errors import StudyError
 
 
 class RecordTable:
-    """What tables of records share: row i of each array, and of each array of a mapping, belongs to the same record."""
+    """The common base of record tables: row i of each array, also of arrays in mappings, belongs to one record."""
 
     ids: np.ndarray
     labels: np.ndarray
@@ -25,11 +25,11 @@ class RecordTable:
 
     @property
     def multi_label(self) -> bool:
-        """Whether a record may carry several labels."""
+        """Whether a record may have several labels."""
         return self.labels.ndim == 2
 
     def take(self, index: np.ndarray) -> Self:
-        """The rows that `index` (integers, or a boolean mask over the rows) selects, in its order."""
+        """The rows selected by `index` (integers, or a boolean mask), in its order."""
         return _each_column([self], lambda columns: columns[0][index])
 
 
@@ -44,7 +44,7 @@ def concatenate(tables: Sequence[Table]) -> Table:
 
 
 def only(table: Table, ids: set[str]) -> Table:
-    """The rows with these ids."""
+    """The rows whose ids are in `ids`."""
     mask = np.fromiter((name in ids for name in table.ids), bool, len(table))
     return table if mask.all() else table.take(mask)
 

@@ -1,4 +1,4 @@
-"""How large the images of a shard will be, for what its job declares: by counting lines or files, and one header.
+"""Estimates of a shard's size for its job's memory, from counted lines or files and a single header.
 
 No data set is opened for it, since whoever plans a study asks for every one. What cannot be told so is None.
 """
@@ -27,8 +27,10 @@ Shape = tuple[int | None, int | None, int | None]  # (H, W, C); None: only the f
 
 
 class ShardSize(NamedTuple):
-    """Records of the whole data set, bytes of the images that reading one shard decodes, and of the file, or the row
-    group of one, that is read whole for it."""
+    """The number of records of a data set, and the bytes of memory that reading one shard takes.
+
+    `image_bytes` are of the decoded images, `file_bytes` of the file, or the row group of one, that is read whole.
+    """
 
     records: int
     image_bytes: int
@@ -36,7 +38,7 @@ class ShardSize(NamedTuple):
 
 
 def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> ShardSize | None:
-    """The size of a split's shards, roughly; None where it cannot be told.
+    """The approximate size of a split's shards; None where it cannot be estimated.
 
     Args:
         options: the data set's entry in the config.
@@ -66,7 +68,7 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
 
 
 def unpacked_bytes(path: str | os.PathLike) -> int:
-    """Bytes of a parquet file's largest row group, unpacked, as its footer says; 0 where it has none.
+    """The uncompressed bytes of a parquet file's largest row group, by its footer; 0 where it has none.
 
     Raises:
         FileNotFoundError: it is still to be made.
@@ -101,7 +103,7 @@ def _share(options: dict, split: str) -> float:
 
 
 def told_shape(options: dict) -> Shape:
-    """What a data set's entry, or the format that its reader reads, tells of its images."""
+    """The image shape that a data set's config entry or its reader's format states."""
     height, width, channels = schema("config")["$defs"]["source"]["x-shapes"].get(options["reader"], [None] * 3)
     height, width = options.get("size") or options.get("tile") or (height, width)
     return height, width, options.get("channels", channels)

@@ -1,5 +1,6 @@
-"""Shards: parquet files with a row a record, and the manifest that vouches for them; of images, and what those of
-features share with them (features/shards.py).
+"""Shards of images: parquet files with a row per record, listed with their checksums in a manifest.
+
+What shards of features have in common with them (features/shards.py) is here too.
 
 The manifest holds the SHA-256 and the row count of each shard, and every read checks both.
 """
@@ -41,7 +42,7 @@ def write_shard(path: str | os.PathLike, records: Records, private: bool) -> Non
 
 
 def columns_of(records: RecordTable, content: Mapping[str, pa.Array | pa.ChunkedArray]) -> dict:
-    """The columns of a shard: ids, its content, and what is known of each record."""
+    """The columns of a shard: ids, content, labels and what else is known of each record."""
     columns = {"id": strings(records.ids), **content}
     if records.multi_label:
         columns["labels"] = rows_of_numbers(records.labels, np.int8)
@@ -76,7 +77,7 @@ def write_manifest(
     private: bool,
     look: Callable[[pa.Table], None] | None = None,
 ) -> None:
-    """Describe the finished shards of one split, in order.
+    """Write the manifest of one split's finished shards, in order.
 
     With `private`, every column is listed as holding values of private records. Where a caller wants to `look` at each
     shard too, it need not be read a second time.
@@ -120,7 +121,7 @@ def write_manifest(
 
 
 def read_manifest(folder: str | os.PathLike, keys: Sequence[str] = _MANIFEST_KEYS) -> dict:
-    """Read `folder`/manifest.json.
+    """The manifest in `folder`/manifest.json, validated.
 
     Args:
         keys: that it must have; those of image shards.
@@ -137,7 +138,7 @@ def read_manifest(folder: str | os.PathLike, keys: Sequence[str] = _MANIFEST_KEY
 
 
 def read_shard(folder: str | os.PathLike, file: str, manifest: dict) -> Records:
-    """Read one shard named by `manifest`, after checking its SHA-256 and its row count.
+    """The records of one shard in `manifest`, after checking its SHA-256 and row count.
 
     Raises:
         StudyError: the shard is missing, is not in the manifest, or has changed since the manifest was written.
@@ -151,7 +152,7 @@ def read_shard(folder: str | os.PathLike, file: str, manifest: dict) -> Records:
 
 
 def checked_table(path: Path, entry: Mapping) -> pa.Table:
-    """The table of a shard that is as its manifest's `entry` says.
+    """The table of a shard whose checksum matches its manifest's `entry`.
 
     Raises:
         StudyError: it is missing, or has changed since the manifest was written.
@@ -166,7 +167,7 @@ def checked_table(path: Path, entry: Mapping) -> pa.Table:
 
 
 def load(folder: str | os.PathLike) -> Records:
-    """Every shard of `folder`, checked and put together in order.
+    """All records of the shards in `folder`, checked, in order.
 
     Raises:
         StudyError: as for `read_manifest` and `read_shard`.
@@ -176,7 +177,7 @@ def load(folder: str | os.PathLike) -> Records:
 
 
 def kept_ids(path: str | os.PathLike, dataset: str, split: str) -> set[str]:
-    """The ids of a split that a de-duplication kept, by its kept.parquet.
+    """The ids of a split's records that de-duplication kept, from its kept.parquet.
 
     Raises:
         StudyError: the file is missing, damaged, or lacks a column.
@@ -190,7 +191,7 @@ def kept_ids(path: str | os.PathLike, dataset: str, split: str) -> set[str]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a shard.
+    """The bytes of a shard's file.
 
     Raises:
         StudyError: there is none.
@@ -202,7 +203,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def known_of(table: pa.Table, manifest: Mapping) -> dict:
-    """What a shard knows of each record, as the fields of a `RecordTable`: ids, labels, subjects, groups, counts."""
+    """The fields of a `RecordTable` in a shard's table: ids, labels, subjects, groups, counts."""
     names = table.column_names
     return {
         "ids": _strings(table, "id"),
@@ -221,12 +222,12 @@ def labels_of(table: pa.Table, manifest: Mapping) -> np.ndarray:
 
 
 def counts_of(table: pa.Table) -> np.ndarray:
-    """(rows,) int32 numbers of records of a shard's subjects."""
+    """(rows,) int32 the number of records of each row's subject."""
     return np.array(values_of(table.column(COUNTS).combine_chunks()), np.int32)
 
 
 def flat(table: pa.Table, column: str) -> np.ndarray:
-    """The numbers of a column of lists, one list after the other."""
+    """The concatenated lists of a column of lists."""
     return values_of(table.column(column).combine_chunks().flatten())
 
 

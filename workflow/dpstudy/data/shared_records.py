@@ -1,4 +1,4 @@
-"""One image under two subjects: to protect the one of them would then protect nothing, since the other's copy stays.
+"""Checks for one image under two subjects: protecting one subject is then pointless, as the other has a copy.
 
 Files are compared over a whole data set before any image is decoded. Decoded images are compared over a whole data set
 too where it is a user's own, and a match is refused; elsewhere (a published benchmark's blank images, say) they are
@@ -21,7 +21,7 @@ _log = logging.getLogger("dpstudy")
 
 
 def check_files(rows: Rows) -> None:
-    """Refuse two files of equal content under two subjects; only files of equal size are read.
+    """Refuse identical files that belong to different subjects; only files of equal size are read.
 
     Reads nothing where no files or no subjects are known.
 
@@ -45,7 +45,7 @@ def check_files(rows: Rows) -> None:
 
 
 def in_both(pools: Mapping[str, Rows]) -> str:
-    """A warning where files of equal content stand in two pools, such as `train` and `test`; "" where none do.
+    """A warning where identical files are in two pools, such as `train` and `test`; else "".
 
     Scores would be of images that were learned from. Nothing is read where no files are known, and of those only such
     as have equal sizes.
@@ -74,14 +74,14 @@ def in_both(pools: Mapping[str, Rows]) -> str:
 
 
 class SeenImages:
-    """Decoded images, shard by shard, each of which one subject may have."""
+    """The decoded images seen so far, shard by shard, to find one that belongs to two subjects."""
 
     def __init__(self, reader: str | None):
         self._reader = reader
         self._seen: dict[bytes, tuple[str, str]] = {}
 
     def look(self, shard: pa.Table) -> None:
-        """Take note of a shard's images, where it has images and subjects.
+        """Register a shard's images, where it has images and subjects.
 
         Raises:
             StudyError: on own data: an image is there already, under another subject.

@@ -1,4 +1,4 @@
-"""What the readers share: where the files lie, which classes there are, and labels that are checked."""
+"""Helpers of readers: locating files, naming classes, and validating labels."""
 
 import gzip
 import unicodedata
@@ -20,7 +20,7 @@ _LEFTOVERS = frozenset(
 
 
 def location(options: dict, data_root: Path) -> Path:
-    """The folder that the option `location` names, relative to `data_root`.
+    """The folder in the option `location`, relative to `data_root`.
 
     Raises:
         StudyError: there is no such option, or no such folder.
@@ -36,7 +36,7 @@ def location(options: dict, data_root: Path) -> Path:
 
 
 def inside(folder: Path, relative: str, where: str) -> Path:
-    """`folder`/`relative`, where `relative` may not leave the folder.
+    """The path `folder`/`relative`, which may not lie outside the folder.
 
     Raises:
         StudyError: `relative` is empty, absolute, climbs by "..", or is longer than file systems allow.
@@ -51,12 +51,12 @@ def inside(folder: Path, relative: str, where: str) -> Path:
 
 
 def files_of(folder: Path, pattern: str) -> list[Path]:
-    """The files below a folder that a pattern such as train-*.parquet names, by name; none where none is there."""
+    """The sorted files below a folder that match a pattern such as train-*.parquet."""
     return sorted(path for path in folder.glob(pattern) if path.is_file() and not path.name.startswith("."))
 
 
 def on_disk(folder: Path, relative: str) -> Path:
-    """`folder`/`relative`, spelled as it is on disk: accents are one character in a table, and two on macOS's disks."""
+    """`folder`/`relative` in the spelling on disk, where accents may be encoded differently (macOS)."""
     path = folder / relative
     if relative.isascii() or path.exists():
         return path
@@ -68,7 +68,7 @@ def on_disk(folder: Path, relative: str) -> Path:
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a file or folder is hidden, or something that a system or an archive has left there.
+    """Whether a file or folder is hidden or a leftover of an operating system or an archive.
 
     >>> [is_leftover(name) for name in (".DS_Store", "__MACOSX", "Thumbs.db", "a17.png")]
     [True, True, True, False]
@@ -77,7 +77,7 @@ def is_leftover(name: str) -> bool:
 
 
 def class_names(options: dict, default: list[str] | None = None, file: Path | None = None) -> list[str]:
-    """The label names: the option `classes` (a list, or a number of classes), else `file` (one a line), else `default`.
+    """The class names: the option `classes` (a list, or a number of classes), else lines of `file`, else `default`.
 
     Raises:
         StudyError: no source names them, or a name is empty or stands twice.
@@ -102,7 +102,7 @@ def class_names(options: dict, default: list[str] | None = None, file: Path | No
 
 
 def check_names(names: list[str], where: str) -> None:
-    """Check that there are names, and that none is empty or stands twice, in whatever Unicode form.
+    """Check that there are class names, none of them empty or repeated in any Unicode form.
 
     Raises:
         StudyError: naming the culprit.
@@ -119,8 +119,9 @@ def check_names(names: list[str], where: str) -> None:
 
 
 def single_labels(values: np.ndarray, classes: list[str], where: str, first_row: int = 0) -> np.ndarray:
-    """(n,) integers (or whole numbers such as 1.0) as int32 class indices; rows are counted from `first_row` in
-    messages.
+    """(n,) integers (or whole numbers such as 1.0) as int32 class indices.
+
+    Messages count rows from `first_row`.
 
     Raises:
         StudyError: a label is no integer, or lies outside 0 .. len(classes) - 1.
@@ -141,7 +142,7 @@ def single_labels(values: np.ndarray, classes: list[str], where: str, first_row:
 
 
 def multi_labels(values: np.ndarray, classes: list[str], where: str, first_row: int = 0) -> np.ndarray:
-    """(n, m) zeros and ones as int8; rows are counted from `first_row` in messages.
+    """(n, m) zeros and ones as int8; messages count rows from `first_row`.
 
     Raises:
         StudyError: there are not m = len(classes) columns, or a value is neither 0 nor 1.
@@ -159,7 +160,7 @@ def multi_labels(values: np.ndarray, classes: list[str], where: str, first_row: 
 
 
 def check_unique(ids: np.ndarray, where: str) -> None:
-    """Check that no id stands twice.
+    """Check that no id occurs twice.
 
     Raises:
         StudyError: naming the id and both rows.

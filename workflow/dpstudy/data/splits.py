@@ -1,4 +1,4 @@
-"""Splits by a hash of each record (or subject), so that a record's split depends on nothing but itself.
+"""Splits by a hash of each record's (or subject's) name, so that a record's split does not depend on other records.
 
 Adding or removing a record therefore moves no other one, and the order of the source does not matter: the rule costs
 no privacy. Fractions are met in expectation, not exactly.
@@ -25,7 +25,7 @@ Parts = list[tuple[str, np.ndarray]]  # (pool, indices of its rows, ascending)
 
 
 def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str, per_subject: int | None = None) -> dict[str, Parts]:
-    """Which rows belong to each split: train, validation (if its fraction is not 0), test (unless it is 0), in order.
+    """The rows of each split: train, validation (if its fraction is not 0) and test (unless it is 0), in order.
 
     A source with the pool "all" needs the fraction `test`. A source with pools train and test keeps its own test
     split, and `test` may only be 0 (no test split at all), unless it names subjects: then, given `test`, the pools are
@@ -111,7 +111,7 @@ def _kept(
 
 
 def lowest(ids: np.ndarray, count: int, salt: str, where: str) -> np.ndarray:
-    """The (count,) indices of the ids whose hashes are lowest, ascending; the hash is not the one of the splits.
+    """The ascending indices of the `count` ids with the lowest hashes, which are independent of the splits' hashes.
 
     Smaller counts choose a part of what larger ones do.
 

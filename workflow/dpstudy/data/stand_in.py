@@ -1,4 +1,4 @@
-"""A data set to rehearse with: drawn images in the place of somebody's own, as many of as many persons.
+"""A synthetic data set for rehearsals, with as many images and subjects as the user's own.
 
 Labels and groups are dealt anew among the rows, and persons and files have other names, so that nothing of a record
 stays together; how often each label and group occurs, and how many images persons have, is as in the data set itself.
@@ -29,7 +29,7 @@ _BLOB = 8  # pixels: as wide is what is drawn
 
 
 def write_stand_in(options: dict, data_root: Path, folder: Path, rng: np.random.Generator) -> dict[str, Any]:
-    """Draw images and write a table of them; what the data set's entry is then, but for its `location`.
+    """Write a table of random images that stands in for a data set; its config entry, without `location`.
 
     Args:
         options: the data set's entry, with a reader that has `known`. No pixel of its images is read, where the entry

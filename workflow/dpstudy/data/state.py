@@ -1,4 +1,4 @@
-"""Whether the files of a user's own records are those that shards were made of."""
+"""Detects changes of the files of a user's own records since shards were made of them."""
 
 import hashlib
 import os
@@ -13,7 +13,7 @@ _UNASKED = ("extra", "tags", "subject_column", "group_columns")
 
 
 def state_of(options: dict, data_root: Path) -> str:
-    """A digest of the names, sizes and times of the files that a data set's own records lie in.
+    """A hash of the names, sizes and modification times of the files of a data set's own records.
 
     It is among the parameters of the jobs that read them: a replaced, added or removed image makes these run again, as
     an edited table does. Nothing is opened but a table. "" where all records come from published benchmarks, whose

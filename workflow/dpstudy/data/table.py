@@ -54,11 +54,11 @@ class TextTable:
     lines: list[int] | None = None
 
     def row(self, row: int) -> str:
-        """How an error message names `row`."""
+        """The name of `row` in error messages."""
         return f"row {row}" + (f" (line {self.lines[row]})" if self.lines else "")
 
     def where(self, row: int) -> str:
-        """The same with the file in front."""
+        """The name of `row` in error messages, with the file."""
         return f"{self.path}: {self.row(row)}"
 
     def column(self, name: str, empty: bool = False, key: str = "") -> np.ndarray:
@@ -85,7 +85,7 @@ class TextTable:
         return values
 
     def subjects(self, name: str) -> np.ndarray:
-        """The (n,) names of persons in one column.
+        """(n,) the subjects' names in one column.
 
         Raises:
             StudyError: there is no such column, or a row names nobody (subjects.check_named).
@@ -95,7 +95,7 @@ class TextTable:
         return values
 
     def class_indices(self, name: str, classes: list[str]) -> np.ndarray:
-        """The (n,) int32 places in `classes` of the class names in the column `name`; 1.0 is the class 1.
+        """(n,) int32 class indices of the class names in the column `name`; 1.0 is the class 1.
 
         Raises:
             StudyError: as for `column`, or a value is not one of the classes.
@@ -106,8 +106,9 @@ class TextTable:
         return np.array([places[value] for value in values], np.int32)
 
     def findings(self, name: str, classes: list[str], separator: str, others: Collection[str]) -> np.ndarray:
-        """(n, m) int8 of 0 and 1: which of the m `classes` each field of the column `name` lists, with `separator`
-        between them. An empty field lists none; `others` are words that are no class.
+        """(n, m) int8 of 0 and 1: which of the m `classes` each field of a column lists.
+
+        Names are separated by `separator`. An empty field lists none; `others` are words that are no class.
 
         Raises:
             StudyError: there is no such column, or a field has a word that is neither.
@@ -153,7 +154,7 @@ def _places(classes: list[str], values: Iterable[str]) -> dict[str, int | None]:
 
 
 def further(rows: int) -> str:
-    """How a message about the first of so many rows says that there are more.
+    """The part of an error message about the first of `rows` rows that says there are more.
 
     >>> further(1), further(3)
     ('', ' (the first of 3 rows)')
@@ -162,8 +163,10 @@ def further(rows: int) -> str:
 
 
 def read_text_table(path: Path, columns: list[str] | None = None) -> TextTable:
-    """Read a table: parquet if its name ends so (then only `columns`, if given), lines of JSON if it ends in .jsonl,
-    else CSV (UTF-8, commas, a header).
+    """The table in a file.
+
+    It is parquet if its name ends so (then only `columns`, if given), lines of JSON if it ends in .jsonl, else CSV
+    (UTF-8, commas, a header).
 
     Lines without any value count for nothing, nor do columns without a name: spreadsheets leave both.
 
@@ -270,7 +273,7 @@ def _read_lines(path: Path) -> TextTable:
 
 
 def cell_text(value: object) -> str:
-    """A value of a table that knows numbers and truths, as a CSV file has it; "" where it is missing."""
+    """A value of a typed table (numbers, booleans) as a CSV file would have it; "" where it is missing."""
     if value is None or value != value:  # NaN is how pandas writes a missing value
         return ""
     if isinstance(value, bytes):

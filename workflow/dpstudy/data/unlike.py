@@ -1,4 +1,4 @@
-"""Images that are of another kind than a model learned from: they have a score, and it may mean nothing."""
+"""Warnings about images unlike the training images of a model, whose scores may be meaningless."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ _LOOKED_AT = 64  # pixels a side
 
 
 def unlike(path: Source, where: str, size: tuple[int, int], channels: int, **how: Any) -> Iterator[str]:
-    """In which ways an image is unlike those of a model, each as the end of a sentence about it.
+    """The ways in which an image differs from a model's training images, each as the end of a sentence.
 
     Args:
         size, channels: of what the model takes.

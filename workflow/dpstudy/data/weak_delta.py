@@ -1,4 +1,4 @@
-"""A delta that permits publishing a record outright is refused on a user's own data, and named elsewhere."""
+"""Checks of delta against 1/n: a delta above it would permit publishing a record outright."""
 
 import logging
 from decimal import ROUND_FLOOR, Decimal
@@ -10,7 +10,7 @@ _log = logging.getLogger("dpstudy")
 
 
 def check_delta(dataset: str, options: dict, n: int) -> None:
-    """Compare a data set's delta with 1/n.
+    """Refuse a delta of 1/n or more on a user's own data; elsewhere warn.
 
     Args:
         dataset: its name.

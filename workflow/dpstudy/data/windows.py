@@ -1,4 +1,4 @@
-"""Images of more than 8 bits a channel, brought to 8 through the window in which they are looked at."""
+"""Reducing images of more than 8 bits per channel to 8 bits through a viewing window."""
 
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ REMEDY = (
 
 
 def window_of(options: dict) -> Window | None:
-    """The option `window`, None where absent.
+    """The option `window`; None where absent.
 
     Raises:
         StudyError: it is neither `file` nor two numbers, of which the second is 1 or more.
@@ -36,7 +36,7 @@ def window_of(options: dict) -> Window | None:
 
 
 def seen_through(values: np.ndarray, centre: float, width: float, function: str = LINEAR) -> np.ndarray:
-    """Grey values of any depth as uint8, black below the window and white above it (DICOM PS3.3, C.11.2.1.2 and 3).
+    """Grey values as uint8 through a window, black below and white above it (DICOM PS3.3, C.11.2.1.2 and 3).
 
     >>> seen_through(np.array([0, 1024, 2048, 4095]), 2048, 4096)
     array([  0,  64, 128, 255], dtype=uint8)
@@ -56,7 +56,7 @@ def seen_through(values: np.ndarray, centre: float, width: float, function: str 
 
 
 def eight_bits(image: "Image.Image", bits: int, odd: str, window: Window, where: str) -> "Image.Image":
-    """A PNG, TIFF or JPEG 2000 image of many bits a channel as 8 of them, upright.
+    """A PNG, TIFF or JPEG 2000 image of more than 8 bits per channel reduced to 8, upright.
 
     Args:
         image: loaded, and turned as it is seen.

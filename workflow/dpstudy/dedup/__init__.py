@@ -1,1 +1,1 @@
-"""De-duplication: which public images are copies of private ones, and which side of a match is dropped."""
+"""De-duplication: finding public images that are copies of private ones, and dropping one side of each match."""

@@ -1,4 +1,4 @@
-"""How alike two images are once one is mirrored, shifted, enlarged and turned so as to lie on the other.
+"""The correlation of two images after aligning them by mirroring, shift, scale and rotation.
 
 First coarsely: the middle of the private picture, at five sizes and mirrored, is laid on every place within six
 pixels of the public one, at half resolution. Then finely: from the best two of these, size, aspect, angle and shift
@@ -24,13 +24,13 @@ _STARTS = 2
 
 
 def prepare_public(pictures: torch.Tensor) -> torch.Tensor:
-    """The windows (n, places, pixels) of pictures (n, C, S, S)."""
+    """The windows (n, places, pixels) of public images (n, C, S, S), one per shift."""
     small = _half(pictures)
     return _unit(unfold(small, small.shape[-1] - 2 * _REACH).transpose(1, 2))
 
 
 def prepare_private(pictures: torch.Tensor) -> torch.Tensor:
-    """The templates (n, forms, pixels) of pictures (n, C, S, S)."""
+    """The templates (n, forms, pixels) of private images (n, C, S, S), one per size and mirroring."""
     templates = []
     for mirror, size in _forms():
         theta = torch.tensor([[mirror * size, 0, 0], [0, size, 0]]).expand(len(pictures), 2, 3)
@@ -41,15 +41,17 @@ def prepare_private(pictures: torch.Tensor) -> torch.Tensor:
 
 
 def coarse(public: torch.Tensor, private: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Of pairs of windows (n, places, pixels) and templates (n, forms, pixels), the best correlations (n, 2), and which
-    form and place have them (n, 2): form * places + place."""
+    """The best correlations (n, 2) of pairs of windows and templates, and where they are (n, 2): form * places + place.
+
+    Windows are (n, places, pixels), templates (n, forms, pixels).
+    """
     found, places = (private @ public.transpose(1, 2)).max(2)
     best, forms = found.topk(_STARTS, 1)
     return best, forms * public.shape[1] + places.gather(1, forms)
 
 
 def fine(public: torch.Tensor, private: torch.Tensor, starts: torch.Tensor, least: float = -1.0) -> torch.Tensor:
-    """(n,) correlations of pairs of pictures (n, C, S, S) after alignment from what `coarse` found.
+    """(n,) correlations of pairs of images (n, C, S, S) after fine alignment from the starts that `coarse` found.
 
     Args:
         least: pairs that do not come near such a correlation at half resolution get -1: they are not followed further.

@@ -1,4 +1,4 @@
-"""What the comparison with a public set is measured by: directions and scales of its embeddings, and a sample of it.
+"""Statistics of a public set's embeddings by which images are compared: mean, principal components, and a sample.
 
 All of it is public. Embeddings are rotated to the principal components of the public images and divided by their
 standard deviations, which tells pictures apart much better than the coefficients as they are. The sample says how
@@ -19,7 +19,7 @@ _FLOOR = 1e-7  # variance below which a direction is noise of float16
 
 @dataclass(frozen=True)
 class Basis:
-    """Public moments of embeddings.
+    """The mean and scaled principal components of public embeddings, and a sample of public images.
 
     Attributes:
         means: form ("grey" or "colour") -> (d,) mean.
@@ -32,13 +32,13 @@ class Basis:
     sample: Description
 
     def vectors(self, form: str, embeddings: np.ndarray) -> np.ndarray:
-        """(..., d) embeddings as (..., k) float32 unit vectors."""
+        """(..., k) float32 unit vectors of (..., d) embeddings in this basis."""
         found = (embeddings.astype(np.float32) - self.means[form]) @ self.directions[form]
         return found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-12)
 
 
 def fit(sample: Description) -> Basis:
-    """The basis of so many public images."""
+    """The basis of a sample of public images."""
     means, directions = {}, {}
     for form in ("grey", "colour"):
         embeddings = getattr(sample, form)
@@ -55,7 +55,7 @@ def fit(sample: Description) -> Basis:
 
 
 def fit_basis(descriptions: list[str | os.PathLike], path: str | os.PathLike) -> None:
-    """Fit the basis to the first images of a public set, and keep its sample.
+    """Write the sample of a public set's first images that its basis is fitted to.
 
     Args:
         descriptions: of its shards, in order; as many are read as the sample needs.
@@ -75,7 +75,7 @@ def fit_basis(descriptions: list[str | os.PathLike], path: str | os.PathLike) ->
 
 
 def read_basis(path: str | os.PathLike) -> Basis:
-    """The basis whose sample `fit_basis` kept.
+    """The basis of the sample that `fit_basis` wrote.
 
     Raises:
         StudyError: the file is missing or damaged.

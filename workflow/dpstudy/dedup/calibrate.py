@@ -1,4 +1,4 @@
-"""How well copies are found: changed copies of a sample of private images are planted among public ones."""
+"""Measuring the recall of de-duplication, with altered copies of private images planted among public ones."""
 
 import logging
 import os
@@ -36,7 +36,7 @@ def calibrate(
     backbone_folder: str | os.PathLike | None = None,
     data_root: str | os.PathLike | None = None,
 ) -> None:
-    """Change a sample of private images in every way (distort), and count the copies that are found.
+    """Count how many altered copies of a sample of private images are found, for each kind of alteration.
 
     Args:
         folder: results/data/{dataset}/{split}, whose first shard the sample is taken from.

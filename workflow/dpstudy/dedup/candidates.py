@@ -1,4 +1,4 @@
-"""Which public images may be copies of which private ones: the nearest by perceptual hash and by embedding (faiss)."""
+"""Candidate pairs of copies: each private image's nearest public images by perceptual hash and by embedding (faiss)."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ _ROWS = 8192  # private images at once
 
 @dataclass(frozen=True)
 class Candidates:
-    """Pairs of rows.
+    """Candidate pairs (public row, private row) of copies.
 
     Attributes:
         public, private: (pairs,) int64 rows.
@@ -28,12 +28,12 @@ class Candidates:
     nearness: np.ndarray
 
     def take(self, which: np.ndarray) -> "Candidates":
-        """Those pairs."""
+        """The pairs selected by `which`."""
         return Candidates(self.public[which], self.private[which], self.nearness[which])
 
 
 class Index:
-    """Public images, to be asked for those near private ones. Exact search: what is found depends on no other query."""
+    """An exact nearest-neighbour index of public images; a query's results do not depend on other queries."""
 
     def __init__(self, public: Description, basis: Basis):
         import faiss
@@ -45,7 +45,7 @@ class Index:
         self._vectors: dict = {}
 
     def near(self, private: Description) -> "Candidates":
-        """Those that may be copies: up to CANDIDATES of each private image, the nearest first."""
+        """The candidate pairs: up to CANDIDATES public images for each private one, the nearest first."""
         form = form_of(self._public, private)
         vectors = self._vectors_of(form)
         found = []
@@ -68,12 +68,12 @@ class Index:
 
 
 def form_of(public: Description, private: Description) -> str:
-    """In what form two sets are compared."""
+    """The form in which two sets are compared: "grey" or "colour"."""
     return "grey" if public.colour is None or private.colour is None else "colour"
 
 
 def best(candidates: Candidates) -> Candidates:
-    """Each pair once, and of each private image the CANDIDATES nearest; sorted by the private row."""
+    """Unique pairs, at most the CANDIDATES nearest for each private image, sorted by the private row."""
     order = np.lexsort((-candidates.nearness, candidates.public, candidates.private))
     pairs = np.stack([candidates.private[order], candidates.public[order]])
     order = order[np.concatenate([[True], (pairs[:, 1:] != pairs[:, :-1]).any(0)])] if len(order) else order

@@ -1,4 +1,4 @@
-"""Matches between public and private images: candidates by hash and embedding, then their correlation once aligned.
+"""Matches of public with private images: candidates by hash and embedding, decided by their correlation once aligned.
 
 A public image is a copy of a private one if, aligned, they correlate by `threshold`, or if they correlate by `possible`
 and stand out: if what they lack to 1 is at most `margin` of what the private one lacks to the fourth nearest of a fixed
@@ -29,7 +29,7 @@ _PAIRS, _FINE_PAIRS = 4096, 1024  # at once: memory, not results, depends on the
 
 @dataclass(frozen=True)
 class Matches:
-    """Pairs of rows, sorted by the public one, and how alike they are; score 1 where they are exact."""
+    """Pairs of matching rows, sorted by the public row, and their correlation; 1 where they are exact copies."""
 
     public: np.ndarray
     private: np.ndarray
@@ -38,7 +38,7 @@ class Matches:
 
 
 def compare(public: Description, private: Description, basis: Basis, rule: Rule) -> Matches:
-    """The copies of private images among public ones.
+    """The public rows that are copies of private images, with the private rows.
 
     Args:
         public: described as public, by the embedding that the basis was fitted to.
@@ -55,7 +55,7 @@ def judge(
     basis: Basis,
     rule: Rule,
 ) -> Matches:
-    """Which candidates are copies.
+    """The candidates that are copies.
 
     Args:
         candidates: pairs of rows that may be.
@@ -78,7 +78,7 @@ def judge(
 
 
 def equal(public: Description, private: Description) -> list[tuple[int, int]]:
-    """Pairs with the same pixels; of images of other sizes or colours, with the same small grey square."""
+    """Pairs of rows with equal pixels, or equal grey squares where the sets differ in image size or colour."""
     kind = "exact" if public.shape == private.shape else "levels"
     rows: dict[bytes, list[int]] = {}
     for row, digest in enumerate(getattr(private, kind)):

@@ -1,4 +1,4 @@
-"""What is kept of each image for the comparison: digests, perceptual hashes, embeddings and a thumbnail.
+"""Descriptions of images for comparison: digests, perceptual hashes, embeddings and a thumbnail of each.
 
 A public image is described as it is. A private one is described as it is and mirrored, at its own size, enlarged and
 made smaller (`VARIANTS`), so that a cut-out or a mirrored copy lies near one of them. Nothing here is computed across
@@ -29,7 +29,7 @@ _SMALLEST = 16  # pixels a side: below, one class of images already looks alike
 
 @dataclass(frozen=True)
 class Description:
-    """What is known of n images of one shape.
+    """The descriptions of n images of one shape.
 
     Attributes:
         exact: (n, 16) uint8, a digest of each image's pixels.
@@ -53,14 +53,14 @@ class Description:
         return len(self.exact)
 
     def take(self, rows: np.ndarray) -> "Description":
-        """Those rows."""
+        """The descriptions of the images selected by `rows`."""
         arrays = self._arrays()
         parts: dict[str, Any] = {name: None if value is None else value[rows] for name, value in arrays.items()}
         return Description(**parts, shape=self.shape)
 
     @classmethod
     def together(cls, parts: Sequence["Description"]) -> "Description":
-        """One after the other: images of the same shape, described in the same way."""
+        """The concatenation of descriptions made in the same way, of images of the same shape."""
         arrays = [part._arrays() for part in parts]
         whole: dict[str, Any] = {
             name: None if first is None else np.concatenate([each[name] for each in arrays])
@@ -72,13 +72,13 @@ class Description:
         return {name: getattr(self, name) for name in ("exact", "levels", "hashes", "grey", "colour", "thumbnails")}
 
     def write(self, path: str | os.PathLike, private: bool) -> None:
-        """Keep it in a safetensors file; with `private`, readable by its owner alone."""
+        """Write the descriptions as safetensors; with `private`, readable by the owner alone."""
         tensors = {name: value for name, value in self._arrays().items() if value is not None}
         write_tensors(path, tensors | {"shape": np.array(self.shape, np.int64)}, private=private)
 
     @classmethod
     def read(cls, path: str | os.PathLike) -> "Description":
-        """What `write` kept.
+        """The descriptions that `write` wrote.
 
         Raises:
             StudyError: the file is missing or damaged.
@@ -143,7 +143,7 @@ def describe_shard(
     backbone_folder: str | os.PathLike | None = None,
     data_root: str | os.PathLike | None = None,
 ) -> None:
-    """Describe the images of one shard, batch by batch, and keep the description.
+    """Describe the images of one shard, batch by batch, and write the descriptions.
 
     Args:
         folder: results/data/{source}/{split}.

@@ -1,4 +1,4 @@
-"""What happens to pictures on the way into public collections: the changes that de-duplication is calibrated by."""
+"""Image alterations for calibrating de-duplication, as in public collections: flips, shifts, compression and so on."""
 
 import io
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Change = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
 def changes() -> dict[str, Change]:
-    """Name -> what is done to an image (H, W, C) uint8, which keeps its shape."""
+    """Name -> the function that alters an image (H, W, C) uint8 and keeps its shape."""
     return {
         "exact": lambda image, random: image,
         "flip": lambda image, random: np.ascontiguousarray(image[:, ::-1]),
@@ -28,7 +28,7 @@ def changes() -> dict[str, Change]:
 
 
 def changed(images: np.ndarray, change: Change, seed: int) -> np.ndarray:
-    """(n, H, W, C) uint8, each image changed by itself."""
+    """(n, H, W, C) uint8 images, each altered independently."""
     random = np.random.default_rng(seed)
     return np.stack([change(image, random) for image in images])
 

@@ -1,4 +1,4 @@
-"""Exact copies: the same decoded pixels, or the same grey square where the two differ in size or colour."""
+"""Exact copies: equal decoded pixels, or equal grey squares where the sets differ in image size or colour."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""The comparison by alignment (`method: aligned`) in jobs.
+"""The jobs of de-duplication by alignment (`method: aligned`).
 
 Each public shard is searched for candidates, which costs the same for every public image; the images of each private
 shard are then laid on their nearest candidates, which costs the same however many public images there are; one job
@@ -29,7 +29,7 @@ _PICTURED = 200  # near matches of a job that are kept to be looked at, those le
 
 @dataclass(frozen=True)
 class Shard:
-    """The images of one shard, described.
+    """One shard of images and the file of its descriptions.
 
     Attributes:
         folder: results/data/{source}/{split}.
@@ -42,7 +42,7 @@ class Shard:
     description: str
 
     def ids(self) -> list[str]:
-        """Of its rows, in order."""
+        """The ids of its rows, in order."""
         entry = shards.read_manifest(self.folder)["shards"][self.number]
         return read_table(Path(self.folder) / entry["file"], ["id"]).column("id").to_pylist()
 
@@ -51,14 +51,14 @@ class Shard:
         return shards.read_manifest(self.folder)["dataset"]
 
     def rows(self) -> int:
-        """How many."""
+        """The number of its rows."""
         return shards.read_manifest(self.folder)["shards"][self.number]["rows"]
 
 
 def search_shard(
     public: Shard, private: Sequence[tuple[str, Shard]], basis: str | os.PathLike, path: str | os.PathLike
 ) -> None:
-    """Find candidates and equal images of one public shard for every private shard.
+    """Find the candidates and exact copies in one public shard of each private shard, and write them.
 
     Args:
         private: (a name, shard) of every shard of every split of the private sets.
@@ -88,7 +88,7 @@ def align_shard(
     path: str | os.PathLike,
     rule: Mapping | None = None,
 ) -> None:
-    """Find the copies of one private shard's images among all public ones, and keep the matches with small pictures.
+    """Find the public copies of one private shard's images, and write the matches with thumbnails.
 
     Args:
         public: (split, shard) of every public shard.
@@ -172,7 +172,7 @@ def merge(
     calibrations: Iterable[str | os.PathLike] = (),
     drawn: bool = False,
 ) -> None:
-    """Put the matches of all public shards together, and write matches, kept rows, a report and a picture.
+    """Merge the matches of all shards, and write matches, kept rows, a report and a picture.
 
     Args:
         parts: what `align_shard` wrote.

@@ -1,4 +1,4 @@
-"""Matches between two sets of small images, by comparing all small grey squares (`method: squares`)."""
+"""Matches between two sets of small images, by comparing all pairs of grey squares (`method: squares`)."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What follows from matches: which rows are kept, and what is told of it.
+"""The outcome of de-duplication: which rows are kept, and its report.
 
 Dropping private records that match a fixed public set is a rule about each private record alone: it costs no privacy
 (`drop: private`). Dropping public images instead makes the public set, and all that is trained on it, depend on
@@ -29,7 +29,7 @@ _PUBLISH = (
 
 @dataclass(frozen=True)
 class Rows:
-    """One split of one data set.
+    """The row ids of one split of one data set.
 
     Attributes:
         ids: (n,) of its rows, in order.
@@ -41,7 +41,7 @@ class Rows:
 
 
 def match_table(rows: Iterable[tuple]) -> pa.Table:
-    """Matches (public, public split, public id, data set, split, private id, kind, score) as a table."""
+    """A table of matches (public, public split, public id, data set, split, private id, kind, score)."""
     rows = list(rows)
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(_MATCH_SCHEMA)
     arrays = [pa.array(values, field.type) for values, field in zip(columns, _MATCH_SCHEMA, strict=True)]
@@ -77,7 +77,7 @@ def resolve(
 def report(
     matches: pa.Table, public: Mapping[Place, Rows], private: Mapping[Place, Rows], drop: str, rule: Mapping
 ) -> dict:
-    """What was compared, and how many rows of each split match and are dropped.
+    """The report: what was compared, and how many rows of each split match and are dropped.
 
     Args:
         rule: how it was decided what a copy is.
@@ -103,7 +103,7 @@ def report(
 
 
 def told(content: Mapping) -> list[str]:
-    """What a report says that its owner must know, in sentences: for the owner alone, as the report is.
+    """Sentences of a report that the owner must know; for the owner alone, as the report is.
 
     Args:
         content: what `report` made, and maybe the `calibration`.
@@ -124,7 +124,7 @@ def told(content: Mapping) -> list[str]:
 
 
 def unplanted_in_words(calibration: Mapping) -> str:
-    """A warning where more private images match public ones than copies should; "" else.
+    """A warning where unexpectedly many private images match public ones without planted copies; else "".
 
     Args:
         calibration: what `calibrate` counted.

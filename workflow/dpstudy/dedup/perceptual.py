@@ -1,4 +1,4 @@
-"""Near copies: images whose grey squares correlate, as they are, mirrored, or shifted by a pixel of the square.
+"""Near copies: images whose grey squares correlate, as they are, mirrored, or shifted by one pixel.
 
 A 64-bit perceptual hash is too coarse for images of 8 x 8 pixels, where one class already looks much alike, so the
 squares themselves are compared. Correlation ignores brightness and contrast. Under a shift only the overlap of the two
@@ -19,7 +19,7 @@ _SHIFTS = [(down, right) for down in (0, -1, 1) for right in (0, -1, 1)]
 
 
 def near_pairs(public: np.ndarray, private: np.ndarray, side: int, threshold: float) -> dict[tuple[int, int], float]:
-    """The pairs (public row, private row) whose correlation reaches `threshold` under some variant, and the largest.
+    """(public row, private row) -> the highest correlation over variants, for pairs that reach `threshold`.
 
     Args:
         public, private: images (n, H, W, C) uint8.

@@ -1,4 +1,4 @@
-"""A page of near matches, for a person to judge. It shows private images, or copies of them: it is never published."""
+"""A picture of near matches for inspection by a person; it shows private images and is never published."""
 
 import os
 
@@ -11,7 +11,7 @@ _TEXT = 34  # pixels below each pair
 
 
 def draw_pairs(pairs: list[tuple[str, str, float, bytes]], path: str | os.PathLike) -> None:
-    """A PNG of pairs (public id, private id, score, picture): public images left, private ones right.
+    """Write a PNG of pairs (public id, private id, score, picture): public images left, private ones right.
 
     Args:
         pairs: those least alike first; a page holds the first 60. A picture is (32, 64, 3) uint8.

@@ -1,4 +1,4 @@
-"""When two images are copies: thresholds, and what they default to."""
+"""The decision rule for copies: thresholds and their defaults."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ SQUARES_THRESHOLD = 0.99  # of small grey squares; see match.py for what it was 
 
 @dataclass(frozen=True)
 class Rule:
-    """When two aligned images are copies.
+    """The thresholds from which two aligned images are copies.
 
     Attributes:
         threshold: correlation from which they always are.

@@ -1,4 +1,4 @@
-"""Images of any size as small squares of one size, on which copies are compared, each by itself."""
+"""Small squares of one size from images of any size, on which copies are compared."""
 
 import numpy as np
 
@@ -8,14 +8,14 @@ SIDE = 32
 
 
 def thumbnails(images: np.ndarray) -> np.ndarray:
-    """Images (n, H, W, C) uint8 as (n, 32, 32, C) uint8: smoothed where they are made smaller, linear where larger."""
+    """(n, 32, 32, C) uint8 thumbnails of images (n, H, W, C) uint8: antialiased when reduced, linear when enlarged."""
     rows, columns = resampling(images.shape[1], SIDE), resampling(images.shape[2], SIDE)
     planes = images.transpose(0, 3, 1, 2).astype(np.float32)
     return np.rint(rows @ planes @ columns.T).astype(np.uint8).transpose(0, 2, 3, 1)
 
 
 def grey(images: np.ndarray) -> np.ndarray:
-    """(n, H, W, C) uint8 as (n, H, W, 1) uint8 grey levels; grey images stay what they are."""
+    """(n, H, W, 1) uint8 grey levels of (n, H, W, C) uint8; grey images are unchanged."""
     if images.shape[3] == 1:
         return images
     weights = LUMA if images.shape[3] == 3 else np.full(images.shape[3], 1 / images.shape[3], np.float32)
@@ -23,7 +23,7 @@ def grey(images: np.ndarray) -> np.ndarray:
 
 
 def zoomed(images: np.ndarray, factor: float) -> np.ndarray:
-    """(n, H, W, C) uint8 enlarged about their middle by `factor`; what lies outside repeats the border."""
+    """(n, H, W, C) uint8 images enlarged about their centre by `factor`; outside the image, its border is repeated."""
     import torch
     from torch.nn.functional import affine_grid, grid_sample
 

@@ -1,1 +1,1 @@
-"""How good a model is: metrics on a public test split, their statistics over seeds, the summary of a study."""
+"""Evaluation of models: metrics on a public test split, statistics over seeds, and a study's summary."""

@@ -8,7 +8,7 @@ from dpstudy.evaluation.metrics import ordered
 
 
 def aggregate(seed_rows: list[dict]) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """Mean, median and standard deviation of each metric over the rows of one cell, one row a seed.
+    """The mean, median and standard deviation of each metric over one cell's rows, one row per seed.
 
     Raises:
         ValueError: no rows, rows of several splits, or rows that do not all have the same metrics.
@@ -26,7 +26,7 @@ def aggregate(seed_rows: list[dict]) -> tuple[dict[str, float], dict[str, float]
 
 
 def mean_interval(entries: Sequence[Mapping], metric: str) -> tuple[float, float] | None:
-    """The mean lower and the mean upper end of a metric's intervals over seeds; None unless every seed has one.
+    """The means over seeds of a metric's interval ends (low, high); None unless every seed has an interval.
 
     Args:
         entries: the seeds of a metrics.json, or one group of each.

@@ -1,4 +1,4 @@
-"""Who is taken for what: counts of test records by what they are and what a model says of them, and in groups."""
+"""Confusion matrices: counts of test records by true class and prediction, overall and in subgroups."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,8 +15,14 @@ def confusion(
     masks: Mapping[str, np.ndarray],
     probabilities: bool,
 ) -> dict | None:
-    """What metrics.json has of a seed: `classes`, what is `told` of each, and `counts` of the whole split (the name "")
-    and of each group, rows by class and columns by what is told.
+    """A seed's confusion matrices in metrics.json: `classes`, the predictions `told`, and `counts`.
+
+    Counts are of the whole split (the name "") and of each group, rows by class and columns by prediction. With one
+    label per record the prediction is the class with the highest score; with several, a label is predicted from a
+    probability of 1/2 on.
+
+    Rows are classes and columns predictions; the whole split has the name "". With one label per record the prediction
+    is the class with the highest score; with several, a label is predicted from a probability of 1/2 on.
 
     Of one label a record what has the largest score is told. Of several a label is, from a probability of 1/2 on.
 

@@ -1,4 +1,4 @@
-"""CSV files with one spelling: comma, newline, floats that read back to the same bits, empty for a missing value.
+"""CSV files in one fixed dialect: commas, newlines, floats that round-trip exactly, empty fields for missing values.
 
 Spreadsheets take text that begins with =, +, - or @ for a formula, and names of files, classes and groups are not ours
 to trust: such text gets an apostrophe in front, as spreadsheets themselves write it.
@@ -22,7 +22,7 @@ def write_csv(path: str | os.PathLike, header: Sequence[str], rows: Iterable[Ite
 
 
 def guarded(value: object) -> object:
-    """A field that no spreadsheet computes.
+    """The field, prefixed by an apostrophe where a spreadsheet would take its text for a formula.
 
     >>> guarded("=1+1"), guarded("-0.5"), guarded(-0.5), guarded("a=b")
     ("'=1+1", '-0.5', -0.5, 'a=b')
@@ -31,7 +31,7 @@ def guarded(value: object) -> object:
 
 
 def unguarded(value: str) -> str:
-    """The inverse of `guarded`, of text.
+    """The inverse of `guarded` for text.
 
     >>> unguarded("'=1+1"), unguarded("'tis"), unguarded("-0.5")
     ('=1+1', "'tis", '-0.5')

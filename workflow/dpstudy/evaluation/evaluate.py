@@ -11,7 +11,7 @@ from dpstudy.evaluation.metrics import metric_of, ordered
 
 
 def evaluate(scores: np.ndarray, labels: np.ndarray, metrics: list[str], classes: list[str]) -> dict[str, float]:
-    """Each metric of `metrics` on one split, but those of training records, and those that need more classes.
+    """The value of each metric on one split, except those of training records and those that need more classes.
 
     Args:
         scores: (n, m) a score per record and class; the larger, the likelier. Ties go to the class that comes first.

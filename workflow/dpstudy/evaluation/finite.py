@@ -1,4 +1,4 @@
-"""Scores that say nothing are refused, where they are made and where they are judged."""
+"""A check that scores are finite, made where they are computed and where they are evaluated."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from dpstudy.core.errors import StudyError
 
 
 def check_scores(scores: np.ndarray) -> None:
-    """Refuse scores that say nothing.
+    """Refuse scores that are NaN or infinite.
 
     Args:
         scores: (n, m).

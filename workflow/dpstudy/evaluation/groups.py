@@ -1,4 +1,4 @@
-"""The subgroups that an evaluation compares, none smaller than it may be."""
+"""Subgroups of an evaluation, with a minimum size."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ SMALL = ("merge", "withhold")
 def members(
     columns: Mapping[str, np.ndarray], smallest: int, small: str = "merge", subjects: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """Name such as "sex=F" -> (n,) whether each record of a split belongs, column by column, in order of names.
+    """Group name (such as "sex=F") -> (n,) whether each record belongs, in the order of columns and names.
 
     Args:
         columns: name -> (n,) strings.
@@ -38,7 +38,7 @@ def members(
 
 
 def gap(values: Mapping[str, float]) -> tuple[float, str, str] | None:
-    """How far the best group is above the worst, and the names of the two; None for fewer than two groups.
+    """The difference between the best and the worst group, with their names; None for fewer than two groups.
 
     >>> gap({"F": 80.0, "M": 84.5})
     (4.5, 'M', 'F')

@@ -1,4 +1,4 @@
-"""The 95 % interval of a metric over test records, or persons: one way for every metric, group, table and figure.
+"""95 % confidence intervals of metrics over test records or subjects, computed in one way throughout.
 
 A metric is the mean of parts: of one share, of an area for each label, of a share of each class. With r of a part the
 variance of its value p over p(1 - p), 1/r is its *effective number* of independent records, and the part's interval is
@@ -37,7 +37,7 @@ _SHIFTS = 1.0, 2.5  # by so many times what samples lie above the value an avera
 
 @dataclass(frozen=True)
 class Part:
-    """One of the values that a metric is the mean of.
+    """One of the component values that a metric averages, such as one label's area.
 
     Attributes:
         value: of the split itself, from 0 to 1.
@@ -61,7 +61,7 @@ class Part:
 
     @property
     def spread(self) -> float | None:
-        """The variance of the value; None where samples tell none."""
+        """The variance of the value; None where the bootstrap samples cannot tell."""
         if self.variance is not None:
             return self.variance
         known = self._known
@@ -73,7 +73,7 @@ class Part:
 
     @property
     def ratio(self) -> float:
-        """r, its variance over p(1 - p)."""
+        """r, the variance of the value divided by p(1 - p)."""
         model, known, spread = 1 / self.independent, self.value * (1 - self.value), self.spread or 0.0
         if math.isinf(self.freedom) or known <= 0 or spread <= 0:
             return model
@@ -81,14 +81,14 @@ class Part:
         return (own * spread / known + self.modelled * model) / self.freedom
 
     def shifted(self, times: float) -> float:
-        """The value, less so many times what its samples tell that it is too high (or too low) on average."""
+        """The value corrected by `times` its bootstrap bias."""
         if not self.biased:
             return self.value
         return min(1.0, max(0.0, self.value - times * (float(np.mean(self._known)) - self.value)))
 
 
 def interval(parts: Sequence[Part]) -> tuple[float, float] | None:
-    """The interval of the mean of parts, which holds that mean.
+    """The confidence interval of the mean of parts; it contains that mean.
 
     Returns:
         (low, high), from 0 to 1; None where a part has fewer than FEWEST persons on a side, or where more than half of
@@ -144,7 +144,7 @@ def parts_of(
     persons: np.ndarray,
     counted: set[int] | None = None,
 ) -> list[Part]:
-    """The parts that are defined on a split; none where the metric is not.
+    """The parts of a metric that are defined on a split; none where the metric is not defined.
 
     Args:
         scores, labels, classes, counted: as of `Metric.weighted`.
@@ -169,7 +169,7 @@ def parts_of(
 
 
 def area_part(metric: Metric, values: np.ndarray, member: np.ndarray, persons: np.ndarray) -> Part:
-    """Of the area of one label, from its value and those of the samples."""
+    """The part of one label's area, from its value on the split and on the bootstrap samples."""
     sides = len(np.unique(persons[member])), len(np.unique(persons[~member]))
     value, fewer, model = float(values[0]), min(sides), metric.independent
     if model is None:
@@ -180,7 +180,7 @@ def area_part(metric: Metric, values: np.ndarray, member: np.ndarray, persons: n
 
 
 def share_part(right: np.ndarray, persons: np.ndarray) -> Part:
-    """Of a share of records: `right` (n,) booleans.
+    """The part of a proportion of records: `right` (n,) booleans.
 
     Persons who have more records than others count for more: as many alike as n^2 / sum of squares would say as much.
     """

@@ -1,4 +1,4 @@
-"""What a test split says beyond its mean scores: intervals, subgroups and single labels.
+"""Further evaluation on a test split: confidence intervals, subgroups and single labels.
 
 The records of the test split are public by assumption; nothing here adds noise.
 """
@@ -26,7 +26,7 @@ def judge(
     columns: Mapping[str, np.ndarray] | None = None,
     subjects: np.ndarray | None = None,
 ) -> dict:
-    """What metrics.json has of a seed besides its metrics.
+    """A seed's entries of metrics.json besides its metrics: intervals and subgroups.
 
     Args:
         scores, labels, classes: as of `evaluate.evaluate`.

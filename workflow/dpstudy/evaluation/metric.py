@@ -1,5 +1,4 @@
-"""What a metric is: one object that says what it is called, what it needs, and its value under any weights of the test
-records.
+"""The interface of metrics: an object with its name, its requirements, and its value under any record weights.
 
 A metric stands in a file of its own (`dpstudy.evaluation.metrics`), as the object METRIC. Its value on a split is that
 at weights of one, and a bootstrap's are those at how often each record was drawn: one definition for both.
@@ -62,11 +61,11 @@ class Metric:
     hub: str = ""
 
     def merit(self, value: float) -> float:
-        """The value as a number of which more is better."""
+        """The value with the sign that makes larger better."""
         return -value if self.lower_is_better else value
 
     def suits(self, labels: np.ndarray, classes: Sequence[str]) -> bool:
-        """Whether it is measured on a test split with such labels."""
+        """Whether the metric is computed on a test split with such labels."""
         enough = not self.on_training and len(classes) > self.more_than
         return enough and (self.area is not None or self.probabilities or labels.ndim == 1)
 
@@ -78,7 +77,7 @@ class Metric:
         weights: np.ndarray,
         counted: set[int] | None = None,
     ) -> np.ndarray:
-        """(R,) its values under (R, n) weights of the records; NaN where it is not defined.
+        """(R,) values of the metric under (R, n) weights of the records; NaN where it is not defined.
 
         Args:
             scores: (n, m) a score per record and class; the larger, the likelier.
@@ -99,8 +98,9 @@ class Metric:
         weights: np.ndarray,
         counted: set[int] | None = None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray | None, np.ndarray | None]]:
-        """What it is the mean of, where it is defined: (R,) values, of an area which records (n,) bear the label, and
-        of a class which records (n,) the values are of.
+        """The parts that the metric averages, where defined: (R,) values, (n,) bearers of the label, (n,) records used.
+
+        The second is given for areas, the third for parts that are of one class's records.
 
         Args: as of `weighted`.
         """
@@ -128,7 +128,7 @@ class Metric:
         return mean(self.right(scores, labels), weights) * (100 if self.percent else 1)
 
     def value(self, scores: np.ndarray, labels: np.ndarray, classes: Sequence[str]) -> float:
-        """Its value on a split.
+        """The metric's value on a split.
 
         Raises:
             StudyError: of an area, no label that some records bear and others do not.
@@ -148,7 +148,7 @@ class Metric:
 def against_rest(
     scores: np.ndarray, labels: np.ndarray, classes: Sequence[str]
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(scores, members) of each label; of two exclusive classes one pair, by the difference of their scores."""
+    """(scores, members) of each label against the rest; for two exclusive classes a single pair."""
     if labels.ndim == 1 and len(classes) == 2:
         yield scores[:, 1] - scores[:, 0], labels == 1
         return
@@ -157,8 +157,10 @@ def against_rest(
 
 
 def mean_of_defined(parts: list[np.ndarray]) -> np.ndarray:
-    """The mean over what is defined on the split itself, the first value of each part; NaN in a sample that lacks one
-    of these, where a mean of the others would be one of something else."""
+    """The mean over the parts that are defined on the split itself, the first value of each part.
+
+    It is NaN in a bootstrap sample that lacks one of these, where the mean of the others would be another quantity.
+    """
     import numpy as np
 
     known = np.array(parts)

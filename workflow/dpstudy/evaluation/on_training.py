@@ -1,4 +1,4 @@
-"""Accuracy on the private training records: what a paper may show of public research data, and nobody of their own."""
+"""Accuracy on private training records, without noise: for public research data only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNPAID = (
 
 
 def accuracy_on(model, tables: Iterable[FeatureTable]) -> dict[str, float]:
-    """{ON_TRAINING: percent of records whose class has the highest score}, without noise.
+    """{ON_TRAINING: top-1 accuracy in percent on these training records}, without noise.
 
     Args:
         model: with `scores` of (n, d) features.
@@ -43,7 +43,7 @@ def accuracy_on(model, tables: Iterable[FeatureTable]) -> dict[str, float]:
 
 
 def check_on_training(config: dict) -> None:
-    """Refuse to show it of own data, or to search by it.
+    """Refuse training accuracy on a user's own data, and as the metric that searches maximise.
 
     Args:
         config: the study's, filled in.

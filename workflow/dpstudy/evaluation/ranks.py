@@ -1,4 +1,4 @@
-"""At which place of a model's scores the true class of each record stands."""
+"""The rank of the true class among a model's scores."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """(n,) how many classes stand before the true one, from 0; of equal scores the first class counts higher.
+    """(n,) the number of classes ranked before the true one, from 0; ties go to the class that comes first.
 
     Args:
         scores: (n, m).
@@ -18,5 +18,5 @@ def ranks(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def among(k: int) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """(scores, labels) -> (n,) whether the class of each record is among the k highest scores."""
+    """A function (scores, labels) -> (n,) whether the true class is among the k highest scores."""
     return lambda scores, labels: ranks(scores, labels) < k

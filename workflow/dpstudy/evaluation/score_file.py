@@ -1,5 +1,4 @@
-"""What a cell's models gave on its test split: a row a seed and test record, kept so that another metric, interval or
-subgroup asks no model again.
+"""The file of a cell's test scores: a row per seed and test record, so that new metrics need no model.
 
 The file holds labels and groups of the test records; where these are private, so is it.
 """
@@ -55,7 +54,7 @@ def score_table(
     origin: str,
     cell: Mapping | None = None,
 ):
-    """The pyarrow Table of what each seed's model gave; `write_table` writes it, for its owner's eyes alone.
+    """The pyarrow Table of each seed's test scores; `write_table` writes it, readable by its owner alone.
 
     Args:
         test: the split that was scored; names of its records are there for who looks a record up.
@@ -85,7 +84,7 @@ def score_table(
 
 
 def cell_of_scores(path: str | os.PathLike) -> dict | None:
-    """Names of the cell and seeds that a file of a `score_table` is of; None: there is none, or it does not say.
+    """The cell and seeds named in a file of scores; None where there is no file or it names none.
 
     Raises:
         StudyError: the file is damaged.
@@ -104,7 +103,7 @@ def cell_of_scores(path: str | os.PathLike) -> dict | None:
 
 
 def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
-    """What a file of a `score_table` holds, seed by seed in its order.
+    """The scores in a file, seed by seed.
 
     Raises:
         StudyError: the file is missing, damaged, lacks a column, or does not say of what models it is.
@@ -135,7 +134,7 @@ def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
 
 
 def scored_records(given: SeedScores) -> dict:
-    """Which test records were scored, as metrics.json has it: how many, and a hash of their names in any order."""
+    """The test records that were scored, as in metrics.json: their number, and a hash of their sorted names."""
     return {"records": len(given.ids), "names": hashlib.sha256("\0".join(sorted(given.ids)).encode()).hexdigest()}
 
 

@@ -1,4 +1,4 @@
-"""The standard error of a mean over seeds, whose models are all scored on the same test records."""
+"""The standard error of a mean over seeds whose models are scored on the same test records."""
 
 import math
 
@@ -6,7 +6,7 @@ _WIDTH = 2 * 1.959964  # of a 95 % interval of a normal distribution, in standar
 
 
 def standard_error(std: float, seeds: int, over_records: tuple[float, float] | None) -> float:
-    """That of seeds, std / sqrt(seeds), joined with that of the test records by the root of the sum of their squares.
+    """The root of the sum of squared standard errors over seeds, std / sqrt(seeds), and over test records.
 
     >>> round(standard_error(0.3, 4, (89.02, 90.98)), 4)
     0.522

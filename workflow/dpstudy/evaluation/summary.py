@@ -44,7 +44,7 @@ Vouches = Callable[[dict, str, str | None, str], bool]
 
 
 def check_made_by(metrics: dict, expected: dict, vouches: Vouches | None = None) -> None:
-    """Refuse a cell that another config, another version of the library, or other data made.
+    """Refuse a cell that was made with another config, library version or data.
 
     Args:
         metrics: the content of a metrics.json.
@@ -75,7 +75,7 @@ def _hash_of_file(path: str) -> str:
 
 
 def summarise(cells: list[dict], vouches: Vouches | None = None) -> "pa.Table":
-    """One line per cell, seed, metric and group; the cells in the order given, which is that of the config.
+    """A table with a line per cell, seed, metric and group; cells keep the given order, the config's.
 
     Args:
         cells: each {"dataset", "features", "entry", "epsilon", "metrics": path of its metrics.json} and optionally
@@ -117,7 +117,7 @@ def write_summary(
 
 
 def read_summary(path: str | os.PathLike) -> list[dict]:
-    """The rows of a summary, from the CSV or the parquet file.
+    """The rows of a summary in a CSV or parquet file.
 
     Raises:
         StudyError: the file is missing, damaged, or has other columns.

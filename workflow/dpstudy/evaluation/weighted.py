@@ -1,5 +1,4 @@
-"""Metrics under many weightings of the same records at once: what a bootstrap asks for, a few products in place of
-thousands of sorts."""
+"""Metrics under many weightings of the same records at once, for the bootstrap: fast matrix products."""
 
 import numpy as np
 
@@ -31,7 +30,7 @@ def auc(scores: np.ndarray, member: np.ndarray, weights: np.ndarray) -> np.ndarr
 
 
 def average_precision(scores: np.ndarray, member: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The weighted average precision: the sum over thresholds of the recall gained there times the precision.
+    """The weighted average precision: the sum over thresholds of the gain in recall times the precision.
 
     Args, Returns: as of `auc`, NaN included: where all have the label there is nothing to tell.
     """
@@ -45,7 +44,7 @@ def average_precision(scores: np.ndarray, member: np.ndarray, weights: np.ndarra
 
 
 def sensitivity(scores: np.ndarray, member: np.ndarray, weights: np.ndarray, specificity: float) -> np.ndarray:
-    """The largest weighted share of members above a threshold that at most 1 - `specificity` of the others reach.
+    """The highest weighted sensitivity at a threshold where the specificity is at least `specificity`.
 
     >>> sensitivity(np.array([0.9, 0.8, 0.7, 0.1]), np.array([True, False, True, False]), np.ones((1, 4)), 0.5)
     array([1.])
@@ -63,13 +62,13 @@ def sensitivity(scores: np.ndarray, member: np.ndarray, weights: np.ndarray, spe
 
 
 def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(R,) weighted means of (n,) values; NaN where nothing has weight."""
+    """(R,) weighted means of (n,) values; NaN where all weights are 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return weights @ values.astype(np.float64) / weights.sum(1)
 
 
 def resamples(n: int, count: int, subjects: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
-    """(count, n) how often each record is in each of `count` bootstrap samples; all records of a subject together.
+    """(count, n) how often each record occurs in each bootstrap sample; a subject's records stay together.
 
     Args:
         subjects: (n,) whose each record is: people are drawn, not pictures. None: records are.

@@ -1,4 +1,4 @@
-"""Wilson's interval of a share."""
+"""Wilson's score interval of a proportion."""
 
 import math
 
@@ -6,8 +6,9 @@ Z = 1.959964  # of 95 % intervals
 
 
 def wilson(share: float, count: float, quantile: float = Z) -> tuple[float, float]:
-    """The 95 % score interval of a share of `count` independent records (Wilson 1927); it has a length at 0 and 1 too,
-    and the share lies in it.
+    """The 95 % score interval of a proportion of `count` independent records (Wilson 1927), which contains it.
+
+    It has a positive length at 0 and 1 too.
 
     >>> [round(end, 4) for end in wilson(0.9, 100)]
     [0.8256, 0.9448]

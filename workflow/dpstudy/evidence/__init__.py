@@ -1,1 +1,1 @@
-"""What this repository has measured, as data: recorded from results folders, and read beside the papers' numbers."""
+"""Results measured with this repository, recorded from results folders and set beside the papers' numbers."""

@@ -1,4 +1,4 @@
-"""docs/goals.md: each promise with its goal, what was recorded, and the command that measures it."""
+"""The page docs/goals.md: each goal, the recorded result, and the command that measures it."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ _SAID = {"measured"}  # may stand with a command's: what it said, where and when
 
 
 def read(path: Path = GOALS) -> list[dict]:
-    """The promises.
+    """The goals, validated.
 
     Raises:
         StudyError: one has other keys than a cell's or a command's.
@@ -44,7 +44,7 @@ def read(path: Path = GOALS) -> list[dict]:
 
 
 def text(goals: Iterable[dict], measured: Sequence[Measured]) -> str:
-    """The page."""
+    """The text of the page."""
     return _HEAD + table(("promise", "goal", "recorded", "measured by"), (_row(goal, measured) for goal in goals))
 
 

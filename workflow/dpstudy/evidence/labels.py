@@ -1,4 +1,4 @@
-"""What became of each number that the papers print: a label by a rule, from measured.csv and a file of reasons."""
+"""The reproduction status of each number that the papers print, by a rule, from measured.csv and a file of reasons."""
 
 import csv
 import functools
@@ -23,7 +23,7 @@ _COLUMNS = ("paper", "table", "dataset", "pretraining", "model", "method")
 
 @dataclass(frozen=True)
 class Label:
-    """A label of one printed number.
+    """The reproduction status of one printed number.
 
     Attributes:
         name: one of LABELS.
@@ -37,7 +37,7 @@ class Label:
 
 
 def label(printed: Mapping[str, str], rows: Sequence[Measured], noise: str = CERTIFIED) -> Label:
-    """The label of a printed number.
+    """The status of a printed number, given the measured lines beside it.
 
     Args:
         printed: its line of results.csv.
@@ -77,7 +77,7 @@ def labels(
     places: Mapping[int, Sequence[Place]],
     measured: Iterable[Measured],
 ) -> dict[int, Label]:
-    """The label of every printed number.
+    """Line number -> the status of every printed number.
 
     Args:
         lines: of results.csv, by number (`published.all_lines`).
@@ -93,7 +93,7 @@ def labels(
 
 
 def reason(printed: Mapping[str, str], about: str) -> str:
-    """The first reason that is about a printed number; "" for none."""
+    """The first recorded reason that applies to a printed number; "" where there is none."""
     for row in _reasons(REASONS):
         if row["about"] == about and all(row[key] in ("", printed[key]) for key in _COLUMNS):
             return row["reason"]

@@ -1,4 +1,4 @@
-"""Where recorded models stand on the public leaderboard (private-machinelearning.github.io), and our lines in its form.
+"""The place of recorded models on the public leaderboard (private-machinelearning.github.io), and our lines for it.
 
 A model stands in a track where it learned from the whole training split with a proved guarantee for each record, from
 no public data but what the track allows, and its delta is no larger than that of the line beside it.
@@ -45,7 +45,7 @@ larger δ. Images that a program drew from nothing are no public data. An empty 
 
 @dataclass(frozen=True)
 class Listed:
-    """A line of the leaderboard: `value` in percent for top1."""
+    """A line of the leaderboard; `value` is in percent for top1."""
 
     track: str
     paper: str
@@ -57,7 +57,7 @@ class Listed:
 
 
 def listed(path: str | os.PathLike = LISTED) -> list[Listed]:
-    """The lines, as they stood in AS_OF.
+    """The leaderboard's lines as of AS_OF.
 
     Raises:
         StudyError: a line is damaged.
@@ -73,7 +73,7 @@ def listed(path: str | os.PathLike = LISTED) -> list[Listed]:
 
 
 def public_data(studies: Iterable[dict]) -> dict[tuple[str, ...], frozenset[str]]:
-    """(study, data set, features, entry, epsilon) -> the public data that a cell takes anything from.
+    """(study, data set, features, entry, epsilon) -> the public data that the cell uses in any way.
 
     What a program drew from nothing is none.
     """
@@ -90,7 +90,7 @@ def public_data(studies: Iterable[dict]) -> dict[tuple[str, ...], frozenset[str]
 
 
 def standing(measured: Iterable[Measured], seen: Mapping[tuple[str, ...], frozenset[str]]) -> dict[str, list[Measured]]:
-    """Track -> the recorded models that may stand in it.
+    """Track -> the recorded models that qualify for it.
 
     Args:
         seen: as of `public_data`; what is of no shipped study stands nowhere.
@@ -107,13 +107,13 @@ def standing(measured: Iterable[Measured], seen: Mapping[tuple[str, ...], frozen
 
 
 def best_within(rows: Iterable[Measured], epsilon: Decimal, delta: float) -> Measured | None:
-    """The most accurate model whose certified guarantee is as strong as that; None where there is none."""
+    """The most accurate model with a certified guarantee at least as strong as (epsilon, delta), or None."""
     within = [row for row in rows if Decimal(row.certified) <= epsilon and float(row.delta) <= delta]
     return max(within, key=lambda row: row.mean, default=None)
 
 
 def write(measured: Sequence[Measured], studies: Sequence[dict], page: str | os.PathLike = PAGE) -> int:
-    """Write the page, and beside it our lines in the leaderboard's own form (YAML).
+    """Write the page, and beside it our lines in the leaderboard's format (YAML).
 
     Returns:
         how many of its epsilons we have a model at.

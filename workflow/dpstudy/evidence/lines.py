@@ -1,4 +1,4 @@
-"""The lines of the files of evidence, which `evaluation.csv_file` writes."""
+"""Reading the CSV files of recorded evidence, which `evaluation.csv_file` writes."""
 
 import csv
 import os
@@ -10,7 +10,7 @@ from dpstudy.evaluation.csv_file import unguarded
 
 
 def read_lines(path: str | os.PathLike, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """(number, fields) of each line of a file; none where there is no file.
+    """(line number, fields) of each line of a file; nothing where there is no file.
 
     Raises:
         StudyError: it has other columns, or a line has more or fewer fields.
@@ -28,5 +28,5 @@ def read_lines(path: str | os.PathLike, columns: Sequence[str]) -> Iterator[tupl
 
 
 def damaged(path: str | os.PathLike, number: int, why: object) -> StudyError:
-    """What is said of a line that cannot be read."""
+    """The error for a line that cannot be read."""
     return StudyError(f"{path}: line {number} is damaged ({why}); mend it, or record its study again")

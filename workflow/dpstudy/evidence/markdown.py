@@ -1,10 +1,10 @@
-"""Tables of Markdown."""
+"""Markdown tables."""
 
 from collections.abc import Iterable, Sequence
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Its lines.
+    """The text of a Markdown table.
 
     >>> print(table(("a", "b"), [("1", "x|y")]), end="")
     | a | b |

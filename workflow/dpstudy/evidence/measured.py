@@ -1,4 +1,4 @@
-"""`workflow/published/measured.csv`: a line for each metric of each cell that was recorded."""
+"""The file `workflow/published/measured.csv`: a line for each metric of each recorded cell."""
 
 import os
 from collections.abc import Iterable
@@ -60,7 +60,7 @@ class Measured:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What a later recording of the same replaces."""
+        """The columns that identify a line; a new recording replaces the line with the same key."""
         return self.study, self.dataset, self.features, self.entry, self.epsilon, self.metric
 
 
@@ -68,7 +68,7 @@ COLUMNS = tuple(field.name for field in fields(Measured))
 
 
 def read(path: str | os.PathLike = MEASURED) -> list[Measured]:
-    """The lines; none where there is no file.
+    """The recorded lines; none where there is no file.
 
     Raises:
         StudyError: a line is damaged, or two have one key.
@@ -86,14 +86,14 @@ def read(path: str | os.PathLike = MEASURED) -> list[Measured]:
 
 
 def merged(old: Iterable[Measured], new: Iterable[Measured]) -> list[Measured]:
-    """The lines of both, in order of their studies' names; a new one stands in the place of an old one of its key."""
+    """The old and new lines in order of their studies' names; a new line replaces an old one with the same key."""
     rows = {row.key: row for row in old}
     rows |= {row.key: row for row in new}
     return sorted(rows.values(), key=lambda row: row.study)  # stable: the cells keep the order of their study
 
 
 def write(rows: Iterable[Measured], path: str | os.PathLike = MEASURED) -> None:
-    """Write the file anew.
+    """Write the file.
 
     Raises:
         StudyError: it cannot be written.

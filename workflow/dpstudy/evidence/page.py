@@ -1,4 +1,4 @@
-"""docs/evidence.md, evidence.csv and claims.csv, and the measured tables of other pages, written by `make evidence`."""
+"""The files of `make evidence`: docs/evidence.md, evidence.csv, claims.csv, and measured tables in other pages."""
 
 import os
 from collections import Counter
@@ -55,7 +55,7 @@ _OURS = ("printed", "label", "says", "study", "features", "entry", "ours", "low"
 def write(
     measured: Sequence[Measured], verdicts: Sequence[Verdict] = (), page: str | os.PathLike = PAGE
 ) -> tuple[Counter, Counter]:
-    """Write the page, and the CSV files beside it.
+    """Write the page and the CSV files beside it.
 
     Returns:
         how many numbers have which label, and how many claims which verdict.
@@ -75,7 +75,7 @@ def write(
 
 
 def text(lines: Mapping[int, Mapping[str, str]], found: Mapping[int, Label]) -> str:
-    """The page."""
+    """The text of the page."""
     by_paper: dict[str, Counter] = {}
     for number, label in found.items():
         by_paper.setdefault(lines[number]["paper"], Counter())[label.name] += 1

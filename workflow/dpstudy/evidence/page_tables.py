@@ -1,4 +1,4 @@
-"""Tables in the pages of docs/, made from what was recorded by a study's own description of a table.
+"""Tables of recorded results inside pages of docs/, laid out as a study's config specifies.
 
 In a page stand `<!-- measured: STUDY TABLE -->`, the table, and `<!-- end -->`; `make evidence` renews what is between.
 """
@@ -19,7 +19,7 @@ _BLOCK = re.compile(r"(<!-- measured: (\S+) (\S+) -->\n).*?(<!-- end -->)", re.D
 
 
 def renew(folder: Path, studies: Mapping[str, dict], measured: Sequence[Measured]) -> list[str]:
-    """Write the tables in the pages of a folder anew.
+    """Update the tables of recorded results in the pages of a folder.
 
     Args:
         studies: name -> checked config.
@@ -43,7 +43,7 @@ def renew(folder: Path, studies: Mapping[str, dict], measured: Sequence[Measured
 
 
 def renewed(text: str, page: str, studies: Mapping[str, dict], known: Mapping[tuple[str, ...], Measured]) -> str:
-    """A page with its tables as they are now.
+    """The text of a page with its tables of recorded results updated.
 
     Args:
         page: its name, for messages.
@@ -64,8 +64,9 @@ def renewed(text: str, page: str, studies: Mapping[str, dict], known: Mapping[tu
 
 
 def markdown(study: dict, spec: dict, known: Mapping[tuple[str, ...], Measured]) -> Iterator[str]:
-    """The lines of a table: a row for each of its rows (of each of its groups) that has a number of ours, a column for
-    each epsilon; mean ± standard deviation, the certified epsilon where it is another, and in brackets what is printed.
+    """The lines of a table: a row per method with a recorded number, a column per epsilon.
+
+    A cell has mean ± standard deviation, the certified epsilon where it differs, and the printed number in brackets.
 
     Args:
         study: the checked config.

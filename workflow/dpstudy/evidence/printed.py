@@ -1,4 +1,4 @@
-"""Which cells of the shipped studies stand beside which printed number."""
+"""Which cells of the shipped studies correspond to which printed numbers."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ CERTIFIED, PRINTED, NONE = "at the same certified ε", "at the printed noise", "
 
 @dataclass(frozen=True)
 class Place:
-    """A cell of a study that a table or figure puts beside a printed number, and by which metric.
+    """A cell that a table or figure puts beside a printed number, and its metric.
 
     Attributes:
         noise: what is the same as printed: NONE of it, where both have none; PRINTED, the noise itself, by the paper's
@@ -32,12 +32,12 @@ class Place:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """As of a measured line."""
+        """The key of its measured line (`Measured.key`)."""
         return self.study, self.dataset, self.features, self.entry, self.epsilon, self.metric
 
 
 def places(studies: Iterable[dict]) -> dict[int, list[Place]]:
-    """Line of results.csv -> the places that stand beside it, of checked configs, in their order."""
+    """Line number of results.csv -> the cells that correspond to it, in the order of the studies."""
     found: dict[int, dict[Place, None]] = defaultdict(dict)
     for study in studies:
         cells = {(cell.dataset, cell.features, cell.entry, cell.epsilon): cell for cell in unfold(study)}

@@ -1,4 +1,4 @@
-"""Take cells of a results folder into `measured.csv`, once their files and guarantees were checked."""
+"""Recording cells of a results folder in `measured.csv`, after checking their files and guarantees."""
 
 import datetime
 import os
@@ -27,12 +27,12 @@ _ON_TRAINING = "train_top1"
 
 
 def shipped_studies() -> Iterator[dict]:
-    """The checked configs in studies/."""
+    """The checked configs of the studies in studies/."""
     return (read_study(path) for path in sorted((WORKFLOW.parent / "studies").glob("*.yaml")))
 
 
 def record(study: dict, results: str | os.PathLike, kind: str, what: str = "", machine: str = "") -> list[Measured]:
-    """The lines of all cells of a study that are finished in a results folder, in the study's order.
+    """The lines to record of a study's finished cells in a results folder, in the study's order.
 
     Args:
         study: the checked config.
@@ -67,7 +67,7 @@ def record(study: dict, results: str | os.PathLike, kind: str, what: str = "", m
 
 
 def processor() -> str:
-    """What this machine computes with, in its system's words."""
+    """The name of this machine's processor."""
     path = Path("/proc/cpuinfo")
     names = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     named = (line.partition(":")[2].strip() for line in names if line.startswith("model name"))

@@ -1,5 +1,4 @@
-"""Claims judged on recorded accuracies, those at full size of all studies at once: one about three data sets on all
-three."""
+"""Verdicts on claims from recorded accuracies: of all full-size studies together, of each other study alone."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +16,7 @@ from dpstudy.tables.published import claims_of
 
 
 class NotRecordedError(Exception):
-    """A judge asks for what measured.csv does not hold: its claim is judged where the study's documents are."""
+    """A claim needs documents that measured.csv does not hold, and is judged within its study instead."""
 
 
 class _Recorded(Mapping[str, Any]):
@@ -39,8 +38,8 @@ class _Recorded(Mapping[str, Any]):
 
 
 def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) -> list[Verdict]:
-    """What the recorded cells say of the papers whose experiments have roles: those at full size of all studies at
-    once, reduced ones and stand-ins of each study.
+    """The verdicts on papers whose experiments have roles: of all full-size cells together, and of each reduced or
+    stand-in study alone.
 
     Args:
         studies: the shipped ones, checked.

@@ -23,7 +23,7 @@ MIXED = "holds in some studies alone"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the cells of one study say of one claim.
+    """The verdict of one study's cells on one claim.
 
     Attributes:
         paper, claim: the claim in our words, with its section.
@@ -47,13 +47,13 @@ class Verdict:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What a later recording of the same replaces."""
+        """The columns that identify a verdict; a new recording replaces the one with the same key."""
         return self.paper, self.claim, self.study
 
 
 @dataclass(frozen=True)
 class Pooled:
-    """The verdict on a claim of all that is known: HOLDS, FAILS, MIXED or OPEN, by what, and the numbers."""
+    """The verdict on a claim over all studies: HOLDS, FAILS, MIXED or OPEN, what decided it, and the numbers."""
 
     paper: str
     claim: str
@@ -66,7 +66,7 @@ _COLUMNS = tuple(field.name for field in fields(Verdict))
 
 
 def read(path: str | os.PathLike = VERDICTS) -> list[Verdict]:
-    """The lines; none where there is no file.
+    """The recorded verdicts; none where there is no file.
 
     Raises:
         StudyError: a line is damaged.
@@ -82,7 +82,7 @@ def read(path: str | os.PathLike = VERDICTS) -> list[Verdict]:
 
 
 def write(verdicts: Iterable[Verdict], path: str | os.PathLike = VERDICTS) -> None:
-    """Write the file anew.
+    """Write the file.
 
     Raises:
         StudyError: it cannot be written.
@@ -91,16 +91,20 @@ def write(verdicts: Iterable[Verdict], path: str | os.PathLike = VERDICTS) -> No
 
 
 def merged(old: Iterable[Verdict], new: Sequence[Verdict], study: str, whole: bool) -> list[Verdict]:
-    """The lines of both, in order of papers and studies. A study that was judged whole replaces all of its own; a part
-    those of the claims that it judges by as many cells, or more."""
+    """The old and new verdicts in order of papers and studies.
+
+    A study that was judged whole replaces all its earlier verdicts; a part replaces those that it judges by at least as
+    many cells.
+    """
     known = {one.key: one for one in old if not (whole and one.study == study)}
     later = {one.key: one for one in new if one.key not in known or known[one.key].cells <= one.cells}
     return sorted((known | later).values(), key=lambda one: (one.paper, one.study))
 
 
 def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, date: str) -> tuple[list[Verdict], bool]:
-    """What the finished cells of a study say of the papers' claims that its tables judge, and whether these are all of
-    its cells. Each verdict of a part says of how many cells it is.
+    """The verdicts of a study's finished cells on the claims that its tables judge, and whether all cells are finished.
+
+    A verdict of a part of the cells says how many they are.
 
     Raises:
         StudyError: as `summarise` and `judge_paper`.
@@ -146,8 +150,10 @@ def _results(study: dict, results: str | os.PathLike, names: Names, there: Mappi
 
 
 def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[Pooled]:
-    """The verdict on each of the papers' claims: by cells where some decide it, of those that are nearest to the
-    paper's; else by what is printed, or by computation; else open, with what cells say that cannot decide it.
+    """The pooled verdict on each of the papers' claims.
+
+    Cells decide where some do, those that are nearest to the paper's; else the printed numbers or a computation; else
+    the claim is open, with what cells say that cannot decide it.
 
     Args:
         together: by recorded accuracies (`judged_together`): on all studies at full size at once, in the place of what

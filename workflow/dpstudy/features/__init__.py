@@ -1,4 +1,4 @@
-"""Feature extractors: a name in the config is that of a module here, which is imported only when it is used.
+"""Feature extractors: the config's `extractor` names a module here, which is imported only when used.
 
 A module has `open(options, *, backbone_folder=None, data_root=None) -> Extractor`. `images` has no module (networks
 read the images), and `precomputed` reads what the user brings, row by row, instead of computing from images.
@@ -17,31 +17,31 @@ NOT_COMPUTED = ("images", "precomputed")
 
 
 def parts_of(options: Mapping) -> list:
-    """The feature sets that one is put together of (`joined`), or itself alone."""
+    """The feature sets that a `joined` feature set combines; for any other, itself alone."""
     return options.get("parts", [options])
 
 
 def network_of(options: Mapping) -> str | None:
-    """The name of the folder of a feature set's network below results/backbones: a backbone's, or a package's."""
+    """The name of a feature set's network, a folder below results/backbones: that of a backbone or of a package."""
     weights = options.get("weights")
     return weights["package"] if isinstance(weights, Mapping) else options.get("backbone")
 
 
 def extractor_modules(options: Mapping) -> list[str]:
-    """The import paths of a feature set's extractor and its parts'; none where nothing is computed from images."""
+    """The import paths of a feature set's extractor and of its parts'; none where no features are computed."""
     names = dict.fromkeys(one["extractor"] for one in (options, *parts_of(options)))
     return [f"{__name__}.{name}" for name in names if name not in NOT_COMPUTED]
 
 
 class Extractor(Protocol):
-    """Turns images into features; a record's features depend on that record alone.
+    """The interface of extractors: they turn images into features, each record's from that record alone.
 
     One that computes with a file of the user's has an attribute `made_from`, which says by its hash which file it was;
     one that several packages can compute has `backend`, which says what did.
     """
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int, ...]:
-        """The layout of one record's features, (K, H, W) or (d,), for images (H, W, C).
+        """The shape of one record's features, (K, H, W) or (d,), for images (H, W, C).
 
         Raises:
             StudyError: such images do not suit this extractor.
@@ -56,7 +56,7 @@ class Extractor(Protocol):
 def open_extractor(
     options: dict, backbone_folder: str | os.PathLike | None = None, data_root: str | os.PathLike | None = None
 ) -> Extractor:
-    """The extractor that a feature set's config entry names.
+    """The extractor of a feature set's config entry.
 
     Args:
         options: the entry: extractor, and what that extractor takes.

@@ -1,4 +1,4 @@
-"""Features of a network that was pre-trained on public data."""
+"""Features of a network pre-trained on public data within the study (a backbone)."""
 
 import os
 from pathlib import Path
@@ -11,8 +11,10 @@ from dpstudy.models.layout import shape_of
 
 
 class Backbone(NetworkInput):
-    """Features (d,) of a pre-trained network: the centred unit embeddings of a small CNN (models.small_cnn), or what
-    the classifier of another network would see."""
+    """Features (d,) of a backbone: the inputs of its classifier.
+
+    For a small CNN they are its centred unit embeddings (models.small_cnn).
+    """
 
     def __init__(self, folder: str | os.PathLike, options: dict | None = None):
         import torch
@@ -72,9 +74,10 @@ class Backbone(NetworkInput):
 
 
 def open(options: dict, *, backbone_folder: str | os.PathLike | None = None, data_root=None) -> Backbone:
-    """The extractor; `backbone_folder` holds model.safetensors and card.json. Options `size` ([H, W]; model, what it
-    was trained on; or native, the images as they are), `crop`, `crops`, `pool`, `backend`,
-    `mirror` and `precision`, as those of timm.
+    """The backbone extractor; `backbone_folder` holds model.safetensors and card.json.
+
+    Options: `size` ([H, W]; model, what it was trained on; or native, the images as they are), `crop`, `crops`, `pool`,
+    `backend`, `mirror` and `precision`, as those of timm.
 
     Raises:
         StudyError: no folder is given, or its files are missing or damaged.

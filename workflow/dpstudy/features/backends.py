@@ -1,4 +1,4 @@
-"""What runs a network on blocks of one fixed shape: torch, torch.compile, or OpenVINO, which is the fastest on a CPU.
+"""Backends that run a network on blocks of one fixed shape: torch, torch.compile, or OpenVINO, the fastest on a CPU.
 
 Each is held against torch before it is used, on pictures that a seed draws. `auto` is torch.
 """
@@ -24,13 +24,15 @@ Run = Callable[[Any], Any]  # torch tensors (n, C, H, W) to (n, d)
 
 
 def version(backend: str) -> str:
-    """A backend with its version, as manifests have it."""
+    """A backend's name and version, as recorded in manifests."""
     package = "openvino" if backend == "openvino" else "torch"
     return f"{backend} {importlib.metadata.version(package).partition('+')[0]}"
 
 
 def runner(backend: str, network, shape: tuple[int, ...], device: str, near: float = 1e-4) -> tuple[str, Run]:
-    """(backend, what runs `network` on blocks of `shape`, with outputs as torch's to `near` of the largest).
+    """(backend, a function that runs `network` on blocks of `shape`), whose outputs are checked against torch's.
+
+    They may differ from torch's by `near` of the largest.
 
     Raises:
         StudyError: the backend that was asked for is not installed, cannot run the network, or gives other features.

@@ -1,4 +1,4 @@
-"""Features and labels of some splits, shard by shard, as often as a method asks for them.
+"""Batches of features and labels, shard by shard, read anew on each pass of a method.
 
 Nothing is kept between passes but what the first one found out about each shard. The next shard is read while the
 present one is worked on.
@@ -77,7 +77,7 @@ class ShardBatches:
         return len(self._shards)
 
     def subjects(self) -> np.ndarray:
-        """(rows,) whose each record is that a pass gives, in order; after a first pass.
+        """(rows,) the subject of each record of a pass, in order; after a first pass.
 
         Raises:
             StudyError: a shard is missing, damaged or has changed, or does not say.
@@ -92,8 +92,7 @@ class ShardBatches:
         return np.concatenate(found)
 
     def places(self) -> np.ndarray:
-        """(rows,) the place of each record that a pass gives among all, those counted that are left out; after a first
-        pass."""
+        """(rows,) the position of each record of a pass, counting those left out; after a first pass."""
         masks = [np.ones(shard.entry["rows"], bool) if shard.mask is None else shard.mask for shard in self._shards]
         return np.flatnonzero(np.concatenate(masks))
 
@@ -107,7 +106,7 @@ class ShardBatches:
         return self._pass(False)
 
     def counted(self) -> Iterator[Batch]:
-        """One pass over batches that say how many records each one's subject has too.
+        """One pass over batches that also hold the number of records of each record's subject.
 
         Raises:
             StudyError: as `__iter__`, or the shards do not say.
@@ -124,7 +123,7 @@ class ShardBatches:
 
 
 def share_of(shards: Sequence, index: int, shares: int) -> Sequence:
-    """The `index`-th of `shares` neighbouring parts of a list, whose lengths differ by one at most."""
+    """The `index`-th of `shares` contiguous parts of a list, whose lengths differ by at most one."""
     return shards[len(shards) * index // shares : len(shards) * (index + 1) // shares]
 
 

@@ -1,4 +1,4 @@
-"""Rows worked on in blocks of one fixed size, so that what becomes of a row does not depend on how many are beside it.
+"""Computing on blocks of a fixed number of rows, so that a row's result does not depend on the rows beside it.
 
 Libraries take other kernels, which round otherwise, for matrices of another shape.
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def in_blocks(work: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, size: int) -> np.ndarray:
-    """What `work` makes of rows (n, ...), at least one, in blocks of `size`; the last is filled up with zeros."""
+    """The results of `work` on rows (n, ...), at least one, in blocks of `size`; the last is padded with zeros."""
     made = []
     for start in range(0, len(rows), size):
         part = rows[start : start + size]

@@ -1,4 +1,4 @@
-"""Deskewing: a bright figure on black is moved to the middle and sheared until its strokes stand upright.
+"""Deskewing: a bright figure on black is centred and sheared until its strokes are upright.
 
 A rule for one picture by itself, so it costs no privacy; handwriting differs by slant much more than by meaning (LeCun
 et al. 1998 deskew digits for their linear classifiers).
@@ -12,7 +12,7 @@ _STEEPEST = 1.0  # columns per row: 45 degrees; a line that lies flat has no sla
 
 
 def deskew(images: np.ndarray) -> np.ndarray:
-    """Images (n, H, W, 1) of any numeric type, moved and sheared by bilinear interpolation: the same shape, float32.
+    """Images (n, H, W, 1) of any numeric type, deskewed with bilinear interpolation: the same shape, float32.
 
     Brightness counts as mass: its centre comes to the middle of the picture, and the covariance of rows and columns to
     zero, or as near as a shear of 45 degrees brings it. Black comes in from outside; a black picture stays black.
@@ -40,7 +40,7 @@ def deskew(images: np.ndarray) -> np.ndarray:
 
 
 def check_grey(channels: int) -> None:
-    """Check that images of so many channels can be deskewed.
+    """Check that images with this number of channels can be deskewed.
 
     Raises:
         StudyError: they cannot.

@@ -1,4 +1,4 @@
-"""Extraction: one call a shard, each a job of its own, then one for the manifest.
+"""Feature extraction: writing the shards, one job each, and then their manifest.
 
 A shard is written whole or not at all, so an interrupted extraction continues with the shards that are missing.
 """
@@ -91,7 +91,7 @@ def prepare_manifest(
     *,
     private: bool,
 ) -> None:
-    """Write the manifest of a split of the feature set `features`, whose shards are finished.
+    """Write the manifest of a split of the feature set `features` once its shards are finished.
 
     Raises:
         StudyError: a shard is missing or damaged, or the shards are not those of `image_folder`.

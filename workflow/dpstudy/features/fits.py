@@ -1,4 +1,4 @@
-"""Projections fitted on public data: no private record is touched.
+"""Projections of features (PCA, whitening) fitted on public data; no private record is used.
 
 A fit turns an extractor's features (d) into k numbers: the public mean is subtracted, the first k principal components
 of the public features are kept, and each may be divided by a power of its public standard deviation. With `standardise`
@@ -39,7 +39,7 @@ def fit_projection(
     backbone_folder: str | os.PathLike | None = None,
     data_root: str | os.PathLike | None = None,
 ) -> None:
-    """Fit `name` on the split `train` of a public set, and write its projection and its card.
+    """Fit `name` on the split `train` of a public set, and write its projection, card and public points.
 
     Args:
         options: the fit's config entry: extractor and its keys, or `features`, those of a feature set; standardise,

@@ -1,4 +1,4 @@
-"""Images as they are, for networks that scale them themselves: no features are written, the image shards are read.
+"""Raw images as features, for networks that scale them themselves: image shards are read, and nothing is written.
 
 Their layout is that of features: a record's channels one after the other, (C, H, W), flattened; uint8.
 """
@@ -19,7 +19,7 @@ from dpstudy.features.shards import FeatureTable, kept_ids
 
 
 def read_manifest(folder: str | os.PathLike) -> dict:
-    """The manifest of a folder of image shards, with the `shape` (C, H, W) and `dtype` that features have.
+    """The manifest of a folder of image shards, with `shape` (C, H, W) and `dtype` as in manifests of features.
 
     Raises:
         StudyError: it is missing or damaged, or its records have no images.
@@ -32,7 +32,7 @@ def read_manifest(folder: str | os.PathLike) -> dict:
 
 
 def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> Iterator[FeatureTable]:
-    """The shards of `folder` one at a time, as `shards.iterate` gives those of features."""
+    """The image shards of `folder` one at a time, as `shards.iterate` yields those of features."""
     manifest = read_manifest(folder)
     keep = kept_ids(kept, manifest) if kept else None
     for entry in manifest["shards"]:
@@ -46,7 +46,7 @@ def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -
 
 
 def load(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> FeatureTable:
-    """Every shard of `folder` put together in order, as `iterate` gives them."""
+    """All image shards of `folder`, concatenated in order."""
     return concatenate(list(iterate(folder, kept)))
 
 
@@ -78,7 +78,7 @@ class ImageBatches:
         return self._shards
 
     def subjects(self) -> np.ndarray:
-        """(rows,) whose each record is that a pass gives, in order.
+        """(rows,) the subject of each record of a pass, in order.
 
         Raises:
             StudyError: as `iterate`, or the records do not say.
@@ -90,7 +90,7 @@ class ImageBatches:
         return np.concatenate(found)
 
     def places(self) -> np.ndarray:
-        """(rows,) the place of each record that a pass gives among all, those counted that are left out.
+        """(rows,) the position of each record of a pass, counting those left out.
 
         Raises:
             StudyError: a file is missing or damaged.
@@ -116,7 +116,7 @@ class ImageBatches:
             yield table.features, table.labels
 
     def counted(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """One pass over batches that say how many records each one's subject has too.
+        """One pass over batches that also hold the number of records of each record's subject.
 
         Raises:
             StudyError: as `iterate`, or the records do not say.

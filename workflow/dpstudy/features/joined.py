@@ -1,4 +1,4 @@
-"""Features of several extractors side by side: of networks, of resolutions, handcrafted ones.
+"""Concatenated features of several extractors: networks, resolutions, handcrafted features.
 
 A record's depend on that record alone, as those of each part do.
 """
@@ -13,7 +13,7 @@ from dpstudy.features.normalise import check_normalise, normalise
 
 
 class Joined:
-    """The features (d,) of all parts, each flat and by its own `normalise`, in the order of the config.
+    """The features (d,) of all parts, each flattened and normalised by its own `normalise`, in the config's order.
 
     Attributes:
         made_from: what the parts say of themselves, each by its place.
@@ -33,7 +33,7 @@ class Joined:
 
     @property
     def backend(self) -> str | None:
-        """Each kind once."""
+        """The distinct backends of the parts, or None."""
         found = [name for part in self._parts if (name := getattr(part, "backend", None))]
         return ", ".join(dict.fromkeys(found)) or None
 
@@ -60,8 +60,9 @@ def _folder(part: dict, folder: str | os.PathLike | None) -> Path | None:
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> Joined:
-    """The extractor; `parts` holds the config entries of feature sets, and `backbone_folder` the folder of each part's
-    network under its name (results/backbones).
+    """The joint extractor of the feature sets in `parts`.
+
+    `backbone_folder` holds the folder of each part's network under its name (results/backbones).
 
     Raises:
         StudyError: a part cannot be opened.

@@ -1,4 +1,4 @@
-"""What a network gets of images: resized, a part cut out, scaled, in as many channels as it takes; and its run."""
+"""Preparing images for a network (resizing, cropping, scaling, channels) and running it on them."""
 
 import contextlib
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _PIXELS = {"cpu": 2**16, "cuda": 2**21}  # network inputs at once; another size 
 
 
 class NetworkInput:
-    """A network in evaluation mode with what stands before it.
+    """A network in evaluation mode with its preprocessing.
 
     Args:
         network: planes (n, C, h, w) to (n, d).
@@ -69,7 +69,7 @@ class NetworkInput:
         self.backend: str | None = None
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:
-        """(d,), found by a run on a black image.
+        """(d,), found by running the network on a black image.
 
         Raises:
             StudyError: images of that many channels, or of that size, do not suit the network.
@@ -123,7 +123,7 @@ class NetworkInput:
         return torch.stack([run(planes).float() for planes in views]).mean(0).cpu().numpy()
 
     def block(self, height: int, width: int) -> int:
-        """How many images of what the network gets go through it at once."""
+        """The number of network inputs of this size that are run at once."""
         return max(1, _PIXELS[self._device.type] // (height * width))
 
     def _suit(self, height: int, width: int) -> None:
@@ -133,7 +133,7 @@ class NetworkInput:
             self.network.set_input_size((height, width))
 
     def views(self, images: np.ndarray) -> list:
-        """What the network gets, for each crop: (n, C, h, w) float32 on its device.
+        """The network's inputs for each crop: (n, C, h, w) float32 on its device.
 
         Raises:
             StudyError: `crop` is larger than the images.

@@ -1,4 +1,4 @@
-"""Normalisation of each record's features by itself: it is part of the features, and costs no privacy."""
+"""Per-record normalisation of features; it is part of the features and costs no privacy."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ _GROUP_NORM_EPSILON = 1e-5  # added to the variance, as in torch
 
 
 def check_normalise(rule: str | dict, shape: tuple[int, ...]) -> None:
-    """Check that `rule` exists and suits features of layout `shape`, (K, H, W) or (d,).
+    """Check that `rule` exists and suits features of shape (K, H, W) or (d,).
 
     Raises:
         StudyError: it does not.
@@ -25,7 +25,7 @@ def check_normalise(rule: str | dict, shape: tuple[int, ...]) -> None:
 
 
 def normalise(features: np.ndarray, rule: Literal["none", "l2"] | dict[str, int]) -> np.ndarray:
-    """Features (n, K, H, W) or (n, d), float32, normalised record by record.
+    """Features (n, K, H, W) or (n, d), float32, each record normalised on its own.
 
     >>> normalise(np.array([[3.0, 4.0]], np.float32), "l2")
     array([[0.6, 0.8]], dtype=float32)

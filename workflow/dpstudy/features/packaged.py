@@ -1,4 +1,4 @@
-"""Weights of public networks that come as Python packages, converted once to safetensors under timm's names.
+"""Weights of public networks from Python packages, converted once to safetensors under timm's names.
 
 The packages hold a pickled state dict. It is read by torch's `weights_only`, once its SHA-256 is the one here,
 the file's that was looked at.
@@ -20,7 +20,7 @@ EXTRA = "weights"  # of pyproject.toml: it has them all
 
 @dataclass(frozen=True)
 class Package:
-    """Weights that were looked at.
+    """A package of weights that has been reviewed.
 
     Attributes:
         model: the network, as timm calls it.
@@ -71,7 +71,7 @@ _EXPANDED = {
 
 
 def package(name: str) -> Package:
-    """What is known of a package.
+    """The reviewed package with this name.
 
     Raises:
         StudyError: nothing is.
@@ -84,7 +84,7 @@ def package(name: str) -> Package:
 
 
 def file_of(name: str) -> Path:
-    """The file of weights of an installed package.
+    """The path of an installed package's weights.
 
     Raises:
         StudyError: nothing is known of the package, or it is not installed.
@@ -96,8 +96,7 @@ def file_of(name: str) -> Path:
 
 
 def convert(name: str, model: str | os.PathLike, card: str | os.PathLike) -> None:
-    """Write the weights of an installed package as safetensors, with the names of timm's network, and a card of what
-    they are.
+    """Write an installed package's weights as safetensors under timm's tensor names, and a card that describes them.
 
     Raises:
         StudyError: the package is unknown or not installed, or its file is not the one that was looked at.
@@ -131,7 +130,7 @@ def convert(name: str, model: str | os.PathLike, card: str | os.PathLike) -> Non
 
 
 def renamed(names: Iterable[str], own: Iterable[str]) -> list[str]:
-    """The names of a package's tensors as timm has them.
+    """timm's names for a package's tensors.
 
     Args:
         names: such as `_blocks.1._expand_conv.weight`; blocks are numbered through.

@@ -1,4 +1,4 @@
-"""The scaled pixels themselves as features, channel by channel."""
+"""The scaled pixels as features, channel by channel."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from dpstudy.features.scaling import check_scaling, scale
 
 
 class Pixels:
-    """Features (C, H, W): the scaled image, with `deskew` first set upright."""
+    """Features (C, H, W): the scaled image, deskewed first with `deskew`."""
 
     def __init__(self, scaling: str, deskew: bool = False):
         self.scaling, self.deskew = scaling, deskew
@@ -27,5 +27,5 @@ class Pixels:
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> Pixels:
-    """The extractor; options `scaling` (unit, symmetric, imagenet, cifar or opponent) and `deskew` (false)."""
+    """The pixel extractor; options `scaling` (unit, symmetric, imagenet, cifar or opponent) and `deskew` (false)."""
     return Pixels(options.get("scaling", "unit"), options.get("deskew", False))

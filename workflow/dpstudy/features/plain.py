@@ -1,4 +1,4 @@
-"""A column of fixed-size lists laid out so that its values lie in a parquet file as they lie in memory.
+"""A parquet layout in which a column of fixed-size lists is stored contiguously, as in memory, for fast reading.
 
 Decoding lists value by value takes several times as long as copying them. Written without dictionary, compression and
 missing values, in row groups of one page each, a group's values are the last bytes of its column chunk: readers that
@@ -20,7 +20,7 @@ Runs = list[tuple[int, int]]
 
 
 def layout(table: pa.Table, name: str) -> dict:
-    """Options of `pyarrow.parquet.write_table` that lay the column `name` out in this way."""
+    """The options of `pyarrow.parquet.write_table` that store the column `name` contiguously."""
     names = {field.name: f"{field.name}.list.element" if _is_list(field) else field.name for field in table.schema}
     others = [path for column, path in names.items() if column != name]
     row_bytes = table.schema.field(name).type.list_size * table.schema.field(name).type.value_type.bit_width // 8
@@ -34,7 +34,7 @@ def layout(table: pa.Table, name: str) -> dict:
 
 
 def locate(content: bytes, name: str, parts: Sequence[np.ndarray]) -> Runs | None:
-    """Where the column's values lie in the file: (offset, number of values) runs in order, or None.
+    """The (offset, number of values) runs of the column's values in the file, in order; None if not contiguous.
 
     Args:
         content: the file's.
@@ -70,7 +70,7 @@ def _lie_there(content: bytes, runs: Runs, parts: Sequence[np.ndarray]) -> bool:
 
 
 def read(path: str | os.PathLike, runs: Sequence[tuple[int, int]], dtype: str) -> np.ndarray:
-    """The values (rows x d,) at `runs` of a file, in order."""
+    """The values (rows x d,) at the `runs` of a file, in order."""
     values = np.empty(sum(count for _, count in runs), dtype)
     view, place = values.view(np.uint8).data, 0
     with open(path, "rb", buffering=0) as file:

@@ -1,4 +1,4 @@
-"""Features that the user brings: {split}.npy with rows in the data set's order, or {split}.parquet with ids."""
+"""Features that the user supplies: {split}.npy with rows in the data set's order, or {split}.parquet with ids."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Projections that were fitted on public data (see `fits`): what they make of a record depends on that record alone."""
+"""Projections fitted on public data (see `fits`); a record's projection depends on that record alone."""
 
 import os
 from importlib.util import find_spec
@@ -18,13 +18,13 @@ _LAYOUT = {"mean": "d", "components": "kd", "eigenvalues": "k", "center": "d", "
 
 
 def standardised(features: np.ndarray, center: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Rows (n, d) of (features - center) * scale, each divided by its own norm."""
+    """The rows (n, d) of (features - center) * scale, each divided by its norm."""
     rows = (features - center) * scale
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
 
 
 class Projection:
-    """features -> (features - mean) components^T, for features (n, d); the result is (n, k) float32.
+    """The projection (features - mean) components^T of features (n, d), as (n, k) float32.
 
     Where the fit standardises, `features` are `standardised` first.
     """
@@ -40,11 +40,11 @@ class Projection:
 
     @property
     def dim(self) -> int:
-        """k."""
+        """The number k of projected features."""
         return len(self._components)
 
     def check(self, dim: int) -> None:
-        """Check that the fit takes features of so many numbers.
+        """Check that the projection takes features of length `dim`.
 
         Raises:
             StudyError: it does not.

@@ -1,5 +1,6 @@
-"""Random-patch features: convolutions with random filters, rectified both ways and pooled (tramer2021, Appendix A,
-after Coates and Ng 2012 and Recht et al. 2018).
+"""Random-patch features: convolutions with random filters, two-sided rectification and pooling (tramer2021, App. A).
+
+After Coates and Ng 2012 and Recht et al. 2018.
 
 The filters are drawn from a seed, not cut from images: nothing here touches other records. Each patch is brought to
 mean 0 and variance 1 first, and the responses are averaged over a grid of 2 x 2 cells.
@@ -17,7 +18,7 @@ _RESPONSES = 2**18  # at once: what stays in a processor's cache is rectified an
 
 
 class RandomPatches:
-    """Features (2 filters, 2, 2)."""
+    """Random-patch features, (2 filters, 2, 2) per record."""
 
     def __init__(self, scaling: str, filters: int, seed: int):
         self.scaling, self.filters, self.seed = scaling, filters, seed
@@ -72,5 +73,5 @@ def _pooling(height: int, width: int) -> np.ndarray:
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> RandomPatches:
-    """The extractor; options `scaling`, `filters` and `seed`."""
+    """The random-patch extractor; options `scaling`, `filters` and `seed`."""
     return RandomPatches(options.get("scaling", "unit"), options.get("filters", 256), options.get("seed", 0))

@@ -1,4 +1,4 @@
-"""Input scaling: from grey levels 0..255 to what an extractor takes."""
+"""Input scaling from grey levels 0..255 to an extractor's input range."""
 
 import math
 
@@ -19,7 +19,7 @@ _ANY_CHANNELS = ("unit", "symmetric")
 
 
 def check_scaling(scaling: str, channels: int) -> None:
-    """Check that `scaling` exists and suits images of so many channels.
+    """Check that `scaling` exists and suits images with this number of channels.
 
     Raises:
         StudyError: it does not.
@@ -31,8 +31,9 @@ def check_scaling(scaling: str, channels: int) -> None:
 
 
 def scale(images: np.ndarray, scaling: str) -> np.ndarray:
-    """Images (n, H, W, C) of grey levels 0..255 as float32 in [0, 1] (`unit`), in [-1, 1] (`symmetric`), or
-    standardised per channel.
+    """Images (n, H, W, C) of grey levels 0..255, scaled to float32.
+
+    The range is [0, 1] (`unit`) or [-1, 1] (`symmetric`), or they are standardised per channel.
 
     The means and standard deviations are those of ImageNet's RGB channels (`imagenet`), public constants, or those of
     CIFAR-10's (`cifar`): where CIFAR-10 is private, its ledgers say so. `opponent`: (x - 0.5) / 0.25 turned to three
@@ -49,7 +50,7 @@ def scale(images: np.ndarray, scaling: str) -> np.ndarray:
 
 
 def constants(scaling: str, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Center and scale (C H W,) float32, with which (x - center) * scale is what `scaling` makes of grey levels x.
+    """Center and scale (C H W,) float32, for which (x - center) * scale is `scaling` applied to grey levels x.
 
     Raises:
         StudyError: the scaling mixes channels, or does not suit their number.
@@ -64,7 +65,7 @@ def constants(scaling: str, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndar
 
 
 def standardised(planes, scaling):
-    """Planes (n, C, H, W) of a torch tensor in [0, 1], as `scale` makes them of grey levels.
+    """Planes (n, C, H, W) of a torch tensor in [0, 1], scaled as by `scale`.
 
     Args:
         scaling: a name, or the means and the standard deviations of the channels.

@@ -1,4 +1,4 @@
-"""The filters of a scattering transform of depth 2 with J = 2, for one size of map: kymatio's own, or from a file.
+"""The filters of a scattering transform of depth 2 with J = 2, for one image size: from kymatio or from a file.
 
 Bundles have them as a file, so that whoever gets one needs neither kymatio nor torch.
 """
@@ -18,7 +18,7 @@ FILE = "scattering.safetensors"
 
 @dataclass(frozen=True)
 class Filters:
-    """Arrays of float32; H and W are those of padded maps.
+    """The filters as float32 arrays; H and W are the padded height and width.
 
     Attributes:
         size: (height, width) of the maps.
@@ -36,7 +36,7 @@ class Filters:
 
     @classmethod
     def of(cls, height: int, width: int) -> "Filters":
-        """Kymatio's.
+        """kymatio's filters for maps of this size.
 
         Raises:
             ValueError: the low-pass filter is not separable (never, for kymatio's Gaussian).
@@ -55,7 +55,7 @@ class Filters:
 
     @classmethod
     def read(cls, folder: str | os.PathLike) -> "Filters":
-        """Those in a folder.
+        """The filters in a folder's file.
 
         Raises:
             StudyError: the file is missing or damaged.
@@ -67,7 +67,7 @@ class Filters:
         return cls((sizes[0], sizes[1]), (pad[0], pad[1], pad[2], pad[3]), found["fine"], found["coarse"], pairs)
 
     def write(self, folder: str | os.PathLike) -> None:
-        """Write the file that `read` reads."""
+        """Write the filters to the file that `read` reads."""
         pairs: dict[str, np.ndarray] = {}
         for scale, (rows, columns) in enumerate(self.low):
             pairs |= {f"rows_{scale}": rows, f"columns_{scale}": columns}

@@ -1,4 +1,4 @@
-"""The scattering transform of depth 2 with J = 2, equal to kymatio's to float32 rounding and several times as fast.
+"""A fast scattering transform of depth 2 with J = 2, equal to kymatio's up to float32 rounding.
 
 kymatio filters one map after the other in complex arithmetic. Here all angles of a scale are one batch, small blocks of
 images stay in cache, and what follows each modulus, the low-pass filter and its subsampling by up to 4, is two small
@@ -14,7 +14,7 @@ _BLOCK = 8  # maps at a time, which stay in cache
 
 
 class Scattering:
-    """Scattering coefficients (n, 81, H // 4, W // 4) of maps (n, H, W), for one size of map."""
+    """The scattering coefficients (n, 81, H // 4, W // 4) of maps (n, H, W), for one size of map."""
 
     def __init__(self, filters: Filters):
         self._pad = filters.pad

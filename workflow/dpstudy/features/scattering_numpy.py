@@ -1,4 +1,4 @@
-"""The scattering transform of scattering.py by NumPy alone: equal to it to float32 rounding, and slower.
+"""The scattering transform of scattering.py in NumPy alone: slower, and equal to it up to float32 rounding.
 
 For bundles, whose receiver may have no torch.
 """
@@ -11,7 +11,7 @@ _BLOCK = 8  # maps at a time
 
 
 class NumpyScattering:
-    """Scattering coefficients (n, 81, H // 4, W // 4) of maps (n, H, W), for one size of map."""
+    """The scattering coefficients (n, 81, H // 4, W // 4) of maps (n, H, W), for one size of map."""
 
     def __init__(self, filters: Filters):
         left, right, above, below = filters.pad

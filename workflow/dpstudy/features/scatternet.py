@@ -1,4 +1,4 @@
-"""Scattering coefficients of depth 2, the hand-made features of tramer2021 (J = 2, L = 8 angles).
+"""ScatterNet: scattering coefficients of depth 2, the handcrafted features of tramer2021 (J = 2, L = 8 angles).
 
 81 channels for each image channel at a quarter of the resolution: (81, 7, 7) for 28x28 grey images and (243, 8, 8) for
 32x32 RGB. Private data sets keep their records apart: nothing here is computed across records.
@@ -27,8 +27,10 @@ _CHANNELS = 81  # with L = 8 angles: 1 + 2 * 8 + 8 * 8
 
 
 class ScatterNet:
-    """Features (81 C, H // 4, W // 4), with `mirror` (81 C, H // 4, ceil((W // 4) / 2)); the coefficients of one image
-    channel lie together."""
+    """ScatterNet features (81 C, H // 4, W // 4), or with `mirror` (81 C, H // 4, ceil((W // 4) / 2)).
+
+    The coefficients of one image channel are contiguous.
+    """
 
     def __init__(
         self,
@@ -96,10 +98,12 @@ def _by_torch(filters: Filters):
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> ScatterNet:
-    """The extractor; options `scaling` (unit, symmetric, imagenet, cifar or opponent), `mirror`, `root` and
-    `deskew` (false).
+    """The ScatterNet extractor.
 
-    Where `backbone_folder` has its filters, as that of a bundle, it does without torch where there is none."""
+    Options: `scaling` (unit, symmetric, imagenet, cifar or opponent), `mirror`, `root` and `deskew` (false).
+
+    Where `backbone_folder` has its filters, as that of a bundle, it does without torch where there is none.
+    """
     flags = {key: options.get(key, False) for key in ("mirror", "root", "deskew")}
     if backbone_folder is None or not Path(backbone_folder, FILE).is_file():
         return ScatterNet(options.get("scaling", "unit"), **flags)

@@ -1,4 +1,4 @@
-"""Feature shards: those of data/shards.py with a column of fixed-size lists, and the manifest that vouches for them.
+"""Feature shards: parquet files with a column of fixed-size lists, listed with their checksums in a manifest.
 
 Shard i holds the same records, in the same order, as shard i of the images.
 """
@@ -58,7 +58,7 @@ class FeatureTable(RecordTable):
 def write_shard(
     path: str | os.PathLike, table: FeatureTable, private: bool, made_from: dict[str, str] | None = None
 ) -> None:
-    """Write one shard; with `private`, readable by its owner alone.
+    """Write one feature shard; with `private`, readable by its owner alone.
 
     Args:
         made_from: what the features were computed with besides the config and the library, such as the hash of a
@@ -84,7 +84,7 @@ def write_manifest(
     classes: list[str],
     private: bool,
 ) -> None:
-    """Describe the finished shards of one split, in order.
+    """Write the manifest of one split's finished feature shards, in order.
 
     Raises:
         StudyError: there is no shard, one is missing or damaged, or they differ in columns, layout or type.
@@ -133,7 +133,7 @@ def _described(shard: Path) -> tuple[dict, pa.Schema, list[str]]:
 
 
 def read_manifest(folder: str | os.PathLike) -> dict:
-    """Read `folder`/manifest.json.
+    """The manifest in `folder`/manifest.json, validated.
 
     Raises:
         StudyError: it is missing, damaged, or not the manifest of feature shards.
@@ -142,7 +142,7 @@ def read_manifest(folder: str | os.PathLike) -> dict:
 
 
 def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> Iterator[FeatureTable]:
-    """The shards of `folder` one at a time, each checked against the manifest.
+    """The feature shards of `folder` one at a time, each checked against the manifest.
 
     Args:
         kept: the kept.parquet of de-duplications; rows that one of them does not list are left out.
@@ -158,7 +158,7 @@ def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -
 
 
 def load(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> FeatureTable:
-    """Every shard of `folder` put together in order, as `iterate` gives them.
+    """All feature shards of `folder`, concatenated in order.
 
     Raises:
         StudyError: as for `iterate`.
@@ -167,7 +167,7 @@ def load(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> F
 
 
 def kept_ids(kept: Sequence[str | os.PathLike], manifest: dict) -> set[str]:
-    """The ids that every one of these de-duplications (at least one) kept of a manifest's data set and split.
+    """The ids of a manifest's records that all of these de-duplications (at least one) kept.
 
     Raises:
         StudyError: a file is missing, damaged, or lacks a column.
@@ -176,7 +176,7 @@ def kept_ids(kept: Sequence[str | os.PathLike], manifest: dict) -> set[str]:
 
 
 def label_column(manifest: dict) -> str:
-    """The name of the column of labels."""
+    """The name of the column of labels: "labels" if multi-label, else "label"."""
     return "labels" if manifest["multi_label"] else "label"
 
 

@@ -1,4 +1,4 @@
-"""Features of a public network: one of timm's, or tramer2021's ResNeXt-29, with weights that the user brings.
+"""Features of a public network (timm's, or tramer2021's ResNeXt-29) with weights that the user supplies.
 
 The features are what the network's classifier would see: pooled, before the logits. Batch normalisation uses its stored
 statistics, so that a record's features depend on that record alone. Weights are never drawn at random in silence:
@@ -21,7 +21,7 @@ RANDOM, HUB = "random", "hub"
 
 
 class PublicNetwork(NetworkInput):
-    """Features (d,) of a network in evaluation mode.
+    """Features (d,) of a public network in evaluation mode.
 
     Attributes:
         made_from: the model, and the SHA-256 of its weights or the seed of random ones.
@@ -107,9 +107,11 @@ def _names(layers: str | tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> PublicNetwork:
-    """The extractor; options `model`, `weights` (a file below `data_root`, hub, random, or {package: NAME}, converted
-    in `backbone_folder`), `sha256`, `seed`, `scaling`, `size` ([H, W]; model, the network's own; or native, the images
-    as they are), `crop` ([h, w], the middle of that), `pool` (of networks with tokens: token, mean; or model, as it was
+    """The extractor of a public network.
+
+    Options: `model`, `weights` (a file below `data_root`, hub, random, or {package: NAME}, converted in
+    `backbone_folder`), `sha256`, `seed`, `scaling`, `size` ([H, W]; model, the network's own; or native, the images as
+    they are), `crop` ([h, w], the middle of that), `pool` (of networks with tokens: token, mean; or model, as it was
     trained), `backend`, and `mirror` (false).
 
     Raises:

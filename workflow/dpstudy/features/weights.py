@@ -1,4 +1,4 @@
-"""Weights of a public network from a safetensors file that the user brings. Nothing is unpickled.
+"""Loading a public network's weights from a safetensors file that the user supplies; nothing is unpickled.
 
 Other formats are converted once, where their origin is trusted (docs/features.md has the lines).
 """
@@ -19,7 +19,7 @@ _COUNTER = "num_batches_tracked"  # of batch normalisation: old checkpoints lack
 
 
 def check_file(path: str | os.PathLike, expected: str | None = None) -> str:
-    """The SHA-256 of a weights file.
+    """The SHA-256 of a file of weights, after checking it.
 
     Args:
         expected: what it must be, or None.
@@ -36,7 +36,7 @@ def check_file(path: str | os.PathLike, expected: str | None = None) -> str:
 
 
 def fetched(model: str, facts: dict) -> Path:
-    """The weights of one of timm's networks, from the hub or from where an earlier fetch left them.
+    """The path of a timm network's weights, downloaded from the hub unless they are in its cache.
 
     Args:
         facts: timm's about the network, with `hf_hub_id`.
@@ -61,7 +61,7 @@ def fetched(model: str, facts: dict) -> Path:
 
 
 def check_fetched(path: str | os.PathLike, expected: str | None = None) -> str:
-    """The SHA-256 of a file that the hub's client has fetched, of which the client itself checks the size alone.
+    """The SHA-256 of a file downloaded from the hub, after checking it; the hub's client checks its size alone.
 
     The client keeps a large file under the SHA-256 that the hub tells of it, and gives a link to that.
 
@@ -86,12 +86,12 @@ def check_fetched(path: str | os.PathLike, expected: str | None = None) -> str:
 
 
 def load_weights(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> None:
-    """Fill a torch network with the tensors of a file: arguments and errors as `fitting`."""
+    """Load the tensors of a file into a torch network; arguments and errors as `fitting`."""
     network.load_state_dict(fitting(network, path, ignored), strict=False)
 
 
 def fitting(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> dict:
-    """The tensors of a file, as many as a torch network has parameters and buffers, and nothing else.
+    """The tensors of a file that must match a torch network's parameters and buffers exactly.
 
     Args:
         ignored: names of layers that the file may have and the network has not: its classifier.
@@ -129,7 +129,7 @@ def _belongs(name: str, layers: tuple[str, ...]) -> bool:
 
 
 def read_shapes(path: str | os.PathLike) -> dict[str, tuple[int, ...]]:
-    """Name -> shape of the tensors of a safetensors file, none of which is read: names and errors as `read_weights`."""
+    """Name -> shape of the tensors in a safetensors file, from its header; names and errors as `read_weights`."""
     from safetensors import safe_open
 
     with _readable(path), safe_open(path, framework="numpy") as file:
@@ -137,8 +137,9 @@ def read_shapes(path: str | os.PathLike) -> dict[str, tuple[int, ...]]:
 
 
 def read_weights(path: str | os.PathLike) -> dict:
-    """Name -> torch tensor of a safetensors file. What torch's wrappers (DataParallel, compile) put before every name
-    is taken off.
+    """Name -> torch tensor in a safetensors file.
+
+    The prefix that torch's wrappers (DataParallel, compile) put before every name is removed.
 
     Raises:
         StudyError: the file is missing or damaged.

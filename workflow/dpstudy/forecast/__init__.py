@@ -1,1 +1,1 @@
-"""What can be expected of a private model before anything is spent: curves of public images, and what they say."""
+"""Forecasts of a private model's accuracy before any budget is spent, from learning curves on public images."""

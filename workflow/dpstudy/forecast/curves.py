@@ -1,4 +1,4 @@
-"""curves.csv: how well public images are classified by how many records, and with which epsilon.
+"""The file curves.csv: accuracy of private models on public images by number of records and epsilon.
 
 A line is a mean over draws of records and noise. `share` is what of a model's gain over guessing survives: its metric
 above chance, over that of the best model without noise on as many records.
@@ -22,7 +22,7 @@ OF_SEVERAL = {"feature_covariance": {"loss": "sigmoid", "clipping_norm": 0.1}}
 
 @dataclass(frozen=True)
 class Point:
-    """A line of the file.
+    """One line of curves.csv.
 
     Attributes:
         dataset, features: what was learned from; `dim` features a record.
@@ -55,13 +55,13 @@ class Point:
 
     @property
     def share(self) -> float:
-        """What of the gain survives; not below 0 nor above 1."""
+        """The share of the gain over guessing that the private model keeps, in [0, 1]."""
         gain = self.best - self.chance
         return min(1.0, max(0.0, (self.value - self.chance) / gain)) if gain > 0 else 0.0
 
 
 def write(points: Sequence[Point], path: Path) -> None:
-    """Write the file, in order."""
+    """Write the points to a file, sorted."""
     write_csv(
         path, _COLUMNS, [[_told(getattr(point, name)) for name in _COLUMNS] for point in sorted(points, key=_order)]
     )
@@ -76,7 +76,7 @@ def _told(value: object) -> object:
 
 
 def read(path: Path = OURS) -> list[Point]:
-    """The points of a file; those that come with the library where left out.
+    """The points in a file; by default those shipped with the library.
 
     Raises:
         StudyError: it is missing or damaged.

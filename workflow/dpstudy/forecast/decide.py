@@ -1,4 +1,4 @@
-"""Whether a private model is worth it: what a forecast says of a threshold that its owner has named."""
+"""Whether a private model is worth training: the forecast compared with a threshold that the owner has set."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ _EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 @dataclass(frozen=True)
 class Useful:
-    """What the config's `useful` says, with what guessing at random has, and the most that there is."""
+    """The config's `useful` (metric and threshold), with the metric's chance level and its maximum."""
 
     metric: str
     at_least: float
@@ -22,17 +22,17 @@ class Useful:
     without_privacy: float | None = None
 
     def value(self, share: float) -> float | None:
-        """The metric where this share of the gain survives; None where nobody knows the gain."""
+        """The metric where this share of the gain survives; None where the gain is not known."""
         return None if self.without_privacy is None else self.chance + share * (self.without_privacy - self.chance)
 
     def needed(self, share: float) -> float:
-        """What a model without privacy would have to have."""
+        """The metric that a model without privacy must have, for `at_least` to be met with this share of the gain."""
         return self.chance + (self.at_least - self.chance) / share if share > 0 else math.inf
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is to be expected of one model.
+    """The forecast of one model, and whether it is worth training.
 
     Attributes:
         share: (low, middle, high) of the gain that survives.
@@ -47,7 +47,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a study is about to do.
+    """The facts of a planned study.
 
     Attributes:
         units: that are learned from.
@@ -64,7 +64,7 @@ class Plan:
 
 
 def verdict(forecast: Forecast, question: Question, useful: Useful) -> Verdict:
-    """What a model is worth."""
+    """The verdict on a model."""
     share = forecast.share(question)
     low, middle, high = (useful.value(part) for part in share)
     if low is None or middle is None or high is None:
@@ -76,8 +76,10 @@ def verdict(forecast: Forecast, question: Question, useful: Useful) -> Verdict:
 def what_would_do(
     forecasts: Mapping[str, Forecast], question: Question, useful: Useful, plan: Plan
 ) -> tuple[str, int, float] | None:
-    """(method, units, epsilon): the fewest units, and of them the smallest epsilon, that make a model worth it; None
-    where a million at an epsilon of 8 do not."""
+    """(method, units, epsilon): the fewest units, and then the smallest epsilon, that make a model worth it.
+
+    None where a million units at an epsilon of 8 are not enough.
+    """
     for size in [plan.units, *(size for size in _SIZES if size > plan.units)]:
         for epsilon in sorted({*plan.epsilons, *_EPSILONS}):
             for method, forecast in forecasts.items():

@@ -1,4 +1,4 @@
-"""A forecast as a figure: what a model would have, by how many persons it learns from, for each epsilon."""
+"""A figure of a forecast: the expected metric by number of units, for each epsilon."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ _SIZES = np.unique(np.logspace(2, 5, 40).round().astype(int))
 
 
 def draw(path: str, method: str, forecast: Forecast, question: Question, useful: Useful, plan: Plan) -> None:
-    """Write the figure of one method.
+    """Write the figure of one method's forecast.
 
     Args:
         path: a PNG, PDF or SVG file.

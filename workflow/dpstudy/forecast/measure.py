@@ -1,4 +1,4 @@
-"""Measures the curves: models of parts of public feature sets, as fast as arrays in memory allow."""
+"""Measuring the learning curves: models trained on subsets of public feature sets, in memory."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _log = logging.getLogger("dpstudy")
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be told apart.
+    """A classification task.
 
     Attributes:
         kind: one of curves.TASKS.
@@ -45,13 +45,15 @@ class Task:
 
     @property
     def prevalence(self) -> float:
-        """Of a finding, on average; of classes one over their number."""
+        """The mean prevalence of a finding; for classes, one over their number."""
         return 1 / self.classes if self.kind == CLASSES else float(np.mean(self.train != 0))
 
 
 def tasks(train: np.ndarray, test: np.ndarray, classes: int, random: np.random.Generator) -> Iterator[Task]:
-    """Tell all classes apart; a tenth, and a half of them, from the rest; and which findings an image bears, that are
-    made up by a draw and go with classes."""
+    """The classification tasks of a data set: all classes, a tenth or half of them against the rest, and findings.
+
+    The findings are synthetic, drawn by class.
+    """
     yield Task(CLASSES, classes, train, test, "top1", 100 / classes)
     few = max(1, round(0.1 * classes))
     for chosen in (np.arange(few), np.arange(classes // 2)):
@@ -66,12 +68,12 @@ def tasks(train: np.ndarray, test: np.ndarray, classes: int, random: np.random.G
 
 
 def at_most(labels: np.ndarray, most: int) -> np.ndarray:
-    """(n, m) labels of which each record keeps the first `most`."""
+    """(n, m) labels of which each record keeps at most the first `most` positive ones."""
     return labels * (np.cumsum(labels, axis=1) <= most)
 
 
 def write_curves(config: Mapping, folder: str) -> None:
-    """Write the curves of the feature sets of a study that lie in a folder.
+    """Measure and write the learning curves of a study's feature sets in a folder.
 
     Args:
         config: the study's, filled in.
@@ -92,7 +94,7 @@ def write_curves(config: Mapping, folder: str) -> None:
 
 
 def measured(name: str, features: str, train: FeatureTable, test: FeatureTable, classes: int) -> Iterator[Point]:
-    """The points of a data set, whose records are public."""
+    """The points of a public data set's learning curves."""
     chosen = np.random.default_rng(1).permutation(len(test))[:TESTED]
     held_out, answers = np.asarray(test.features)[chosen], np.asarray(test.labels)[chosen]
     for task in tasks(np.asarray(train.labels), answers, classes, np.random.default_rng(2)):

@@ -1,4 +1,4 @@
-"""How much of a model's gain over guessing survives: read off the curves of public images, with an interval.
+"""The forecast: the share of a model's gain over guessing that survives privacy, with an interval.
 
 What noise does to a mean goes with the number of records times mu, the Gaussian mechanism's one number for epsilon and
 delta. So for each method and kind of task the squared factor by which noise lowers a skill (skill.py) is taken for a
@@ -28,7 +28,7 @@ _EASES = (0.02, 0.95)  # of a gain that nobody knows: from next to nothing, wher
 
 @dataclass(frozen=True)
 class Question:
-    """A model that might be trained.
+    """A model to forecast.
 
     Attributes:
         method, task, classes, prevalence: as of curves.Point.
@@ -47,7 +47,7 @@ class Question:
 
 
 def signal_of(units: int, epsilon: float, delta: float, records: float = 1.0, most: int = 1) -> float:
-    """n mu of units that have `records` on average, where noise is for `most`.
+    """The signal n mu of `units` that have `records` on average, where noise is calibrated to `most`.
 
     >>> round(signal_of(1000, 1.0, 1e-5), 1) == round(signal_of(1000, 1.0, 1e-5, 3.0, 3), 1)
     True
@@ -56,13 +56,13 @@ def signal_of(units: int, epsilon: float, delta: float, records: float = 1.0, mo
 
 
 def question_of(point: Point) -> Question:
-    """What a point of a curve answers."""
+    """The question that a point of a learning curve answers."""
     signal = signal_of(point.n, point.epsilon, point.delta)
     return Question(point.method, point.task, point.classes, point.prevalence, point.n, signal, point.best)
 
 
 class Forecast:
-    """Of one method and task.
+    """The forecast of one method and task, fitted to points of several public data sets.
 
     Args:
         points: of several data sets; those of other methods and tasks are left aside, and those that gain too little.
@@ -88,7 +88,7 @@ class Forecast:
         return self._y[left] - self._x[left] @ _fitted(self._x[~left], self._y[~left])
 
     def share(self, question: Question, level: float = LEVEL) -> tuple[float, float, float]:
-        """(low, middle, high): the share that survives, and an interval that holds it with probability `level`.
+        """(low, middle, high): the share of the gain that survives, with an interval of coverage `level`.
 
         Where nobody knows the gain, the interval is of all gains, and the middle that of a gain of a half.
         """
@@ -104,7 +104,7 @@ class Forecast:
 
 
 def tells(point: Point) -> bool:
-    """Whether the best model without noise gains enough for a share of it to be measured."""
+    """Whether the best model without noise gains enough over guessing for a share of it to be measurable."""
     most = 100.0 if point.task == CLASSES else 1.0
     return point.best - point.chance >= LEAST_GAIN * most
 
@@ -140,7 +140,7 @@ def _log_odds(factor: float) -> float:
 
 
 def held_out(points: Sequence[Point], level: float = LEVEL) -> tuple[float, float]:
-    """(coverage, mean width) of the intervals of each data set by what the others say, over all methods and tasks."""
+    """(coverage, mean width) of the intervals of each data set, fitted to the others (leave-one-out)."""
     inside, widths = [], []
     known = [point for point in points if tells(point)]
     for left, method, task in sorted({(point.dataset, point.method, point.task) for point in known}):

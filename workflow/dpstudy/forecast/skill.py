@@ -1,4 +1,4 @@
-"""Skill: how far apart a model's scores hold what it tells apart, in standard deviations of the scores.
+"""Skill: the separation of a model's scores, in standard deviations of the scores.
 
 Of a finding it is Phi^-1 of the area under the ROC curve. Of m classes it is by how much the mean of the true class's
 score is above m - 1 others, all with standard deviation 1, for that accuracy (tables/ceiling.py has the integral).
@@ -19,7 +19,7 @@ _MOST = 10.0
 
 
 def value_of(skill: float, task: str, classes: int) -> float:
-    """The metric at a skill: top1 in percent of classes, else auc.
+    """The metric at a skill: top-1 accuracy in percent for classes, else AUC.
 
     >>> value_of(0.0, "classes", 4), value_of(0.0, "one", 2)
     (25.0, 0.5)
@@ -28,7 +28,7 @@ def value_of(skill: float, task: str, classes: int) -> float:
 
 
 def skill_of(value: float, task: str, classes: int) -> float:
-    """The inverse of `value_of`; 0 where guessing is as good."""
+    """The inverse of `value_of`; 0 at or below chance."""
     if task != CLASSES:
         return float(ndtri(min(max(value, 0.5), 1 - 1e-9)))
     skills, values = _table(classes)

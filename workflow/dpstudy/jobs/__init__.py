@@ -1,1 +1,1 @@
-"""The jobs of a study, on files: training, scoring, audits, certificates, totals."""
+"""The jobs of a study, from files to files: training, scoring, audits, certificates, totals."""

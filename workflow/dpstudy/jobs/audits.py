@@ -1,4 +1,4 @@
-"""results/audit/.../audit.json of a cell: an attack on what its method releases, played with canaries."""
+"""The job that audits a cell's method with canaries and writes results/audit/.../audit.json."""
 
 import logging
 
@@ -23,7 +23,7 @@ _log = logging.getLogger("dpstudy")
 
 
 def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: str) -> None:
-    """Attack a cell's method with its settings, and write what comes of it.
+    """Attack a cell's method at its settings, and write audit.json.
 
     No record is read: canaries play, at the cell's n, classes and noise. So the cell itself need not be there.
 
@@ -68,12 +68,12 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
 
 
 def deep(game: Game) -> bool:
-    """Whether a method mixes features at the cell's own shape, as networks do: one training has to do."""
+    """Whether a method mixes features at the cell's own shape, as networks do, so that a single training is audited."""
     return getattr(game.module, "AUDITED_DIM", 0) is None
 
 
 def verdict(audits: list[dict], certified: float | None) -> str:
-    """What came of attacking a certified epsilon, as a sentence of audit.json."""
+    """The verdict on a certified epsilon after an audit, as a sentence of audit.json."""
     found = highest(audits)
     if found is None:
         raise ValueError("no attack gave a bound on what the cell publishes")

@@ -1,4 +1,4 @@
-"""results/audit/.../black-box.json of a cell: models trained with and without one record, told apart by their loss.
+"""The job of the black-box audit, by the losses of models trained with and without a record: black-box.json.
 
 Unlike audit.json it depends on the data set's records, and no guarantee covers it: it is for public research data.
 """
@@ -29,7 +29,7 @@ _log = logging.getLogger("dpstudy")
 
 
 def audit_black_box(request: CellRequest, inputs: CellInputs, options: dict, path: str) -> None:
-    """Attack a cell's method with its settings, on D, the first records of the train split.
+    """Attack a cell's method at its settings on D, the first records of the train split.
 
     The cell itself need not be there. delta is 1/|D| (de2022 A.2), whatever the data set's is.
 
@@ -55,7 +55,7 @@ def audit_black_box(request: CellRequest, inputs: CellInputs, options: dict, pat
 
 
 def verdict(found: float, certified: float) -> str:
-    """What came of the attack, as a sentence."""
+    """The verdict of a black-box audit, as a sentence."""
     what = "refuted" if found > certified else "consistent"
     return f"{what}: epsilon is at least {lower_bound(found, places=2)}, and {upper_bound(certified)} is certified."
 

@@ -1,4 +1,7 @@
-"""results/privacy/certificates/{dataset}.json: every ledger of a data set's cells, held against other accountants."""
+"""The job that verifies the ledgers of a data set's cells with independent accountants and replays.
+
+It writes results/privacy/certificates/{dataset}.json.
+"""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -15,7 +18,7 @@ _log = logging.getLogger("dpstudy")
 
 
 def certified(cells: Sequence[dict], replays: Mapping[str, dict]) -> dict[str, dict]:
-    """Certify cells anew: cell -> what `recertify` finds, and the replay of its entry.
+    """Cell -> the results of `recertify` and of the replay of its entry.
 
     Args:
         cells: {"name", "ledger" (path), "run" (path), "unnamed" (as of `errata`), "stated": what the config says of it
@@ -59,7 +62,7 @@ def _sums(ledger: Mapping, method: str | None) -> str:
 
 
 def proved_entries(cells: Sequence[dict]) -> set[str]:
-    """The "features/entry" of the cells, as of `certified`, whose ledgers prove something: those that are replayed."""
+    """The "features/entry" of cells whose ledgers prove a guarantee, which are the ones to replay."""
     return {_entry(cell) for cell in cells if read_json(cell["ledger"])["guarantee"] == "proved"}
 
 
@@ -74,7 +77,7 @@ def _replay(ledger: Mapping, made: Mapping | None) -> dict:
 
 
 def write_certificates(cells: Sequence[dict], path: str, replays: Mapping[str, dict]) -> None:
-    """Write `certified` of the cells of one data set.
+    """Write the certificates of one data set's cells.
 
     Args:
         replays: as of `certified`.

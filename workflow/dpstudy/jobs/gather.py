@@ -1,4 +1,4 @@
-"""A cell from its seeds, each trained by a job of its own."""
+"""The job that assembles a cell from its seeds, where each seed is trained by a job of its own."""
 
 import shutil
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A cell's training by several processes of this machine."""
+"""Training a cell with several processes of one machine."""
 
 from dataclasses import asdict
 
@@ -7,7 +7,7 @@ from dpstudy.core import torchrun
 
 
 def launch(request: CellRequest, inputs: CellInputs, outputs: dict[str, str], log: str, threads: int) -> None:
-    """Train as `train_cell` does, by `devices` processes of the entry's options.
+    """Train as `train_cell` does, with as many processes as the entry's `devices`.
 
     Args:
         log: the job's log, which the first process continues.

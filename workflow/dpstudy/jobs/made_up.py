@@ -1,4 +1,4 @@
-"""Made-up records in the layout of a cell's, and the files of a study that a training on them reads."""
+"""Synthetic records in the layout of a cell's, and the input files of a training on them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ _POINTS = 40  # public ones
 
 @dataclass(frozen=True)
 class Layout:
-    """What a cell's records look like.
+    """The layout of a cell's records: feature shape, classes and kind of labels.
 
     Attributes:
         shape: of one record's features, or of one image (C, H, W) where `scaling` says how a method reads images.
@@ -38,7 +38,7 @@ class Layout:
 
     @classmethod
     def of(cls, folder: str, scaling: str | None = None) -> "Layout":
-        """That of a folder of shards.
+        """The layout of the records in a folder of shards.
 
         Raises:
             StudyError: its manifest is missing or damaged.
@@ -58,7 +58,7 @@ def made_up(
     dropped: int = 0,
     kind: str = DENSE,
 ) -> CellInputs:
-    """Write records under `root`; the test split is always the same, what is learned from goes by its `number`.
+    """Write synthetic records under `root`; `number` varies the training records, and the test split stays the same.
 
     Args:
         options: of an entry.

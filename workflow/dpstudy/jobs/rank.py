@@ -1,4 +1,4 @@
-"""One of the processes that `launch` starts by torchrun: the first trains and writes a cell, the others only help."""
+"""One of the processes that `launch` starts with torchrun: the first trains and writes a cell, the others help."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from dpstudy.jobs.training import keeper_of, made_by, method_of, settled, train_
 
 
 def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
-    """Take part in the training of every seed, and keep nothing."""
+    """Take part in the training of every seed, and write nothing."""
     keep_freed_memory()
     problem = pose_problem(request, inputs.manifests())
     method = method_of(request, inputs)
@@ -33,7 +33,7 @@ def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
 
 
 def main(task: str) -> None:
-    """Do what `launch` wrote into the file `task`."""
+    """Run the task that `launch` wrote to the file `task`."""
     from dpstudy.methods.ranks import joined
 
     content = json.loads(Path(task).read_text(encoding="utf-8"))

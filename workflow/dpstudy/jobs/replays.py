@@ -1,4 +1,4 @@
-"""Replay of an entry of a study: its training on made-up records, and on others behind the same releases.
+"""Leak test of a study's entry: train on synthetic records, then on others while replaying the same releases.
 
 The whole job of a cell is run (jobs/training.py), with the entry's settings and the cell's layout of records, on at
 most 64 records and for at most three steps. Then it is run again, on three further sets of records, on the tape of the
@@ -45,20 +45,20 @@ _TIMES = re.compile(r"\d+(\.\d+)? s\b")
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayRequest(CellRequest):
-    """A request whose noise is recorded on a tape, or played from it."""
+    """A cell's request whose noise source records to a tape or plays from it."""
 
     tape: Tape
     plays: bool
 
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
-        """On the tape."""
+        """The noise source on the tape."""
         return (Playing if self.plays else Recording)(self.tape, self.noise, self.cell.path, phase, trial, seed)
 
     def check_enough(self, problem: Problem) -> None:
-        """Nothing: it is not asked what scores are worth."""
+        """Skipped: the scores' value does not matter here."""
 
     def check_library(self) -> None:
-        """Nothing: no study is under way."""
+        """Skipped: no study is under way."""
 
 
 def replay(
@@ -69,7 +69,7 @@ def replay(
     epsilon: str,
     count: int | None = None,
 ) -> dict:
-    """Run an entry on a tape of the same releases with other records behind it.
+    """Train an entry on a tape of fixed releases with several sets of records, and check that the results are equal.
 
     Args:
         options: the entry's, defaults filled in.
@@ -117,7 +117,7 @@ def _deep(options: Mapping[str, Any]) -> bool:
 
 
 def shortened(options: Mapping[str, Any], per_subject: int = 1) -> dict[str, Any]:
-    """Options of an entry for few records and few steps, and with one value of what is searched for, not paid for.
+    """An entry's options reduced to few records and steps, with one value for each searched hyper-parameter.
 
     Args:
         per_subject: how many records a unit has.
@@ -251,7 +251,7 @@ def _differ(before: Any, now: Any) -> str:
 def replayed(
     entries: Sequence[Mapping[str, Any]], noise: str, path: str | None = None, keep: bool = True
 ) -> dict[str, dict]:
-    """Replay entries of a data set, each once.
+    """Entry name -> the replay of each of these entries, or the reason why there is none.
 
     Args:
         entries: of each {"name" ("features/entry"), "epsilon", "options", "dataset", "folder" (of shards), "scaling",

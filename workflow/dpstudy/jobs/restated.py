@@ -1,4 +1,4 @@
-"""What a ledger must state by the config and public metadata, computed from first principles and not by its method.
+"""An independent check of ledgers: unit, sensitivity, sampling rate and steps derived again from the config.
 
 Epsilon follows from the events; here is what the events, and the promise around them, follow from: the unit and how
 many there are, delta, the most records of a subject and labels of a record, and for each mechanism its sensitivity (by
@@ -16,7 +16,7 @@ Values = Callable[[str], object]
 
 
 def restated_faults(ledger: Mapping, run: Mapping, facts: Mapping) -> list[str]:
-    """Where a ledger states something else than the config, a sentence each.
+    """Contradictions between a ledger and the config, a sentence each.
 
     Args:
         ledger, run: the content of ledger.json and run.json of a cell.

@@ -1,4 +1,4 @@
-"""What the scores of a cell's models are worth: metrics, intervals and subgroups, of each seed and over all.
+"""The job that evaluates the test scores of a cell: metrics, intervals and subgroups, per seed and overall.
 
 Models are asked once, where they are trained. What is made of it here is made anew without them, and spends nothing.
 """
@@ -30,7 +30,7 @@ _log = logging.getLogger("dpstudy")
 
 
 def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: str, output: str) -> None:
-    """Write metrics.json of a cell.
+    """Write a cell's metrics.json.
 
     Args:
         run: its run.json.
@@ -97,14 +97,14 @@ def _is_of(run: Mapping, path: str, found: Sequence[SeedScores]) -> bool:
 
 
 def before(given: SeedScores, calibration: Mapping, evaluation: Mapping) -> dict[str, float]:
-    """The metrics of probabilities that the scores had before they were calibrated."""
+    """The probability metrics of the scores before calibration."""
     names = [name for name in evaluation["metrics"] if metric_of(name).probabilities]
     scores = (given.scores - np.array(calibration["offsets"])) / calibration["slope"]
     return evaluate(scores, given.labels, names, list(given.classes))
 
 
 def judged(given: SeedScores, evaluation: Mapping, calibrated: bool = False) -> dict:
-    """What metrics.json has of one seed's scores; `calibrated`: they are log odds."""
+    """One seed's entry in metrics.json; with `calibrated` the scores are log odds."""
     classes, names = list(given.classes), list(evaluation["metrics"])
     scores: dict = dict(evaluate(given.scores, given.labels, names, classes))
     if evaluation.get("confusion"):

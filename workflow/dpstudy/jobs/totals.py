@@ -1,4 +1,4 @@
-"""results/privacy/total.json: what would be spent if every seed and cell of a data set were published, and what was."""
+"""The job that adds up privacy costs per data set: if everything were published, and with secure noise so far."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ def write_totals(
     spent: Spending | None = None,
     records: Mapping[str, str] | None = None,
 ) -> None:
-    """Add up the ledgers of a study's cells, per private data set, and what secure noise has spent on it so far.
+    """Write the total privacy cost of a study's cells per private data set, and what secure noise has spent.
 
     Data sets of the study that have records in common, as entries that read one folder in two ways, are added up too:
     each has the sum under "together", with the names of the others.

@@ -1,4 +1,4 @@
-"""Training one cell for all its seeds: what the rules train_* do."""
+"""The job that trains a cell for all its seeds (the rules train_*)."""
 
 import functools
 import importlib
@@ -41,12 +41,12 @@ _log = logging.getLogger("dpstudy")
 
 
 def made_by(request: CellRequest, data: dict[str, str]) -> dict:
-    """What trained this cell; the summary compares it with today's config and library."""
+    """The hashes and versions of what trained this cell, which the summary compares with the current ones."""
     return {"config": request.fingerprint, "library": request.library, "data": data, "versions": versions()}
 
 
 def settled(request: CellRequest, inputs: CellInputs) -> tuple[dict, Choice | None]:
-    """The hyper-parameters that a cell trains with, and the trial of its search that chose them (None: it has none).
+    """The hyper-parameters that a cell trains with, and the search's choice that they come from, or None.
 
     Every process that shares a training must ask for them here.
     """
@@ -58,7 +58,7 @@ def settled(request: CellRequest, inputs: CellInputs) -> tuple[dict, Choice | No
 
 
 def method_of(request: CellRequest, inputs: CellInputs):
-    """The method of a cell, or what stands for it where its scores are calibrated.
+    """The method of a cell, wrapped where its scores are calibrated.
 
     Every process that shares a training must ask for it here.
     """
@@ -74,7 +74,7 @@ def method_of(request: CellRequest, inputs: CellInputs):
 
 
 def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]) -> None:
-    """Train every seed, have it score the test split, and write model, run, scores, ledger and (if asked for) curve.
+    """Train every seed, score the test split, and write model, run, scores, ledger and (if asked for) curve.
 
     What the scores are worth is for `dpstudy.jobs.scoring` to say: another metric trains nothing again.
 
@@ -163,7 +163,7 @@ def _check_spending(request: CellRequest, problem: Problem, plan: Plan, training
 
 
 def keeper_of(request: CellRequest, parameters, made: dict, ledger: Mapping | None = None):
-    """The checkpoint of a training of one seed that takes long enough to be killed; else None.
+    """The keeper of checkpoints of one seed's training, if that takes long enough to need any; else None.
 
     Args:
         made: what the run depends on.

@@ -1,4 +1,4 @@
-"""Models: what training produces and prediction needs."""
+"""Models: the result of training, and all that prediction needs."""
 
 from typing import Protocol
 
@@ -6,18 +6,18 @@ import numpy as np
 
 
 class Model(Protocol):
-    """What every model has."""
+    """The interface of models."""
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """(n, m) float32 scores of (n, d) features."""
 
     @property
     def inputs(self) -> int:
-        """d."""
+        """The number d of features."""
 
     @property
     def parameters(self) -> int:
-        """How many numbers the model holds."""
+        """The number of numbers in the model."""
 
     @property
     def finite(self) -> bool:

@@ -1,4 +1,4 @@
-"""The networks that are pre-trained on public images, from a backbone's options."""
+"""Networks for public pre-training (backbones), built from a backbone's options."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ POOLS = {"token": "token", "mean": "avg"}  # our name of what a network with tok
 
 
 def build(options: Mapping, image_shape: tuple[int, int, int], classes: int) -> nn.Module:
-    """The network for images (H, W, C), at a random start.
+    """The network for images (H, W, C), randomly initialised.
 
     Raises:
         StudyError: no such architecture, or images that it cannot take.
@@ -27,7 +27,7 @@ def build(options: Mapping, image_shape: tuple[int, int, int], classes: int) -> 
 
 
 def classifier(network: nn.Module) -> str:
-    """The name of the layer that gives the scores; "" where there is none."""
+    """The name of the classification layer; "" where there is none."""
     if isinstance(network, Patches):
         return ""
     named = getattr(network, "pretrained_cfg", {}).get("classifier")  # timm's
@@ -35,7 +35,7 @@ def classifier(network: nn.Module) -> str:
 
 
 def body(network: nn.Module, pool: str = "model") -> nn.Module:
-    """The network without its classifier, which may be taken from it: images (n, C, H, W) to (n, d).
+    """The network without its classifier: images (n, C, H, W) to (n, d). The network may be changed in place.
 
     Args:
         pool: of networks with tokens: "token", the class token, or "mean", the mean of the others; or "model".

@@ -1,4 +1,4 @@
-"""Convolutions whose filters are shared over rotations and reflections (Cohen and Welling 2016).
+"""Group-equivariant convolutions under rotations and reflections (Cohen and Welling 2016).
 
 A group moves images on their grid: "d4" by quarter turns and mirror images (8 elements), "d2" by half turns and mirror
 images (4). Maps come in fields of one map for each element: where the image is moved by h, the map of g becomes that of
@@ -17,12 +17,12 @@ _TURNS = {"d4": (0, 1, 2, 3), "d2": (0, 2)}  # quarter turns of a group's elemen
 
 
 def order(group: str) -> int:
-    """How many elements a group has, which is how many maps a field has."""
+    """The order of a group, which is the number of maps in a field."""
     return 2 * len(_TURNS[group])
 
 
 class EquivariantConv2d(nn.Conv2d):
-    """A convolution from images, or fields of a group, to fields of the same group or a part of it.
+    """A group-equivariant convolution from images, or fields of a group, to fields of the same group or a subgroup.
 
     The map (field o, element h) is the convolution by filter o moved by h; all maps of a field have one bias.
 
@@ -49,11 +49,11 @@ class EquivariantConv2d(nn.Conv2d):
         self.register_buffer("places", torch.tensor(_places(in_channels, kernel_size, group, before)), persistent=False)
 
     def filters(self) -> torch.Tensor:
-        """The filters that act, (fields elements, in_channels, kernel, kernel)."""
+        """The transformed filters that are convolved, (fields elements, in_channels, kernel, kernel)."""
         return self.weight.flatten(1)[:, self.places].view(self.out_channels, *self.weight.shape[1:])
 
     def shared(self, each: torch.Tensor) -> torch.Tensor:
-        """Gradients with respect to the weight, of those with respect to the filters that act.
+        """Gradients with respect to the shared weight, from those with respect to the transformed filters.
 
         Args:
             each: (n, fields elements, kernel^2 in_channels), channels innermost.
@@ -69,20 +69,20 @@ class EquivariantConv2d(nn.Conv2d):
         )
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """(n, fields elements, H, W) of (n, in_channels, H, W)."""
+        """The output maps (n, fields elements, H, W) of inputs (n, in_channels, H, W)."""
         bias = self.bias.repeat_interleave(len(self.places))
         return functional.conv2d(inputs, self.filters(), bias, padding=self.padding)
 
 
 class FieldPool(nn.Module):
-    """The largest of a field's maps at each position, which no element of the group changes but for its place."""
+    """Max pooling over the maps of each field, which makes the output invariant except for its position."""
 
     def __init__(self, group: str):
         super().__init__()
         self.elements = order(group)
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
-        """(n, fields, H, W) of (n, fields elements, H, W)."""
+        """The pooled maps (n, fields, H, W) of maps (n, fields elements, H, W)."""
         return maps.unflatten(1, (-1, self.elements)).amax(2)
 
 

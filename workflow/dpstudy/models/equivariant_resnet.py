@@ -1,4 +1,4 @@
-"""A residual network of nine layers, equivariant under rotations and reflections (Hölzl, Rueckert and Kaissis 2023).
+"""A nine-layer residual network, equivariant under rotations and reflections (Hölzl, Rueckert and Kaissis 2023).
 
 Eight convolutions of 3x3, each followed by Mish, group normalisation without parameters, in groups of whole fields, and
 three times by the largest of 2x2 positions. Two pairs of them stand on a residual branch, after which the sum is
@@ -21,14 +21,14 @@ _ALL, _HALF = "d4", "d2"
 
 
 class Residual(nn.Module):
-    """norm(x + f(x))."""
+    """A residual block with normalisation: norm(x + f(x))."""
 
     def __init__(self, *layers: nn.Module, maps: int):
         super().__init__()
         self.residual, self.norm = nn.Sequential(*layers), _norm(maps)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(n, maps, H, W) to the same."""
+        """The output of the block, with the shape of its input (n, maps, H, W)."""
         return self.norm(x + self.residual(x))
 
 

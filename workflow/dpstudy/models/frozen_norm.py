@@ -1,4 +1,4 @@
-"""Batch normalisation with public statistics: an affine map of each channel, which mixes no records."""
+"""Frozen batch normalisation with public statistics: an affine map of each channel, which mixes no records."""
 
 import torch
 from torch import nn
@@ -25,16 +25,16 @@ class FrozenBatchNorm2d(nn.Module):
 
     @property
     def plain(self) -> bool:
-        """Whether nothing follows the affine map."""
+        """Whether neither dropout nor an activation follows the affine map."""
         return all(one is None or isinstance(one, nn.Identity) for one in (self.drop, self.act))
 
     def standardised(self, x: torch.Tensor) -> torch.Tensor:
-        """What is multiplied by the weight."""
+        """The normalised input, before weight and bias."""
         mean, var = self.running_mean[:, None, None], self.running_var.clamp_min(0)[:, None, None]
         return (x - mean) * (var + self.eps).rsqrt()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(n, C, H, W) to the same."""
+        """The normalised input, (n, C, H, W), with its activation."""
         scale = self.weight * (self.running_var.clamp_min(0) + self.eps).rsqrt()
         x = x * scale[:, None, None] + (self.bias - self.running_mean * scale)[:, None, None]
         for layer in (self.drop, self.act):

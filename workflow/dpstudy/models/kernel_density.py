@@ -1,4 +1,4 @@
-"""Classification by kernel densities: log p_t(x), a Gaussian kernel with a bandwidth of its own around each point.
+"""Classification by kernel density estimates log p_t(x), with Gaussian kernels of individual bandwidths.
 
 Everything is computed in log space and in blocks of queries: no n x n matrix is formed.
 """
@@ -21,7 +21,7 @@ NOWHERE = -1e30  # the log density of a class without points
 
 
 class Points:
-    """Reference points with a kernel each.
+    """Reference points, each with a Gaussian kernel.
 
     Args:
         points: (n, p) float32.
@@ -39,26 +39,26 @@ class Points:
         return len(self._points)
 
     def squared_distances(self, queries: torch.Tensor) -> torch.Tensor:
-        """(b, n) squared distances from (b, p) queries; what float32 cannot tell from zero is zero."""
+        """(b, n) squared distances from (b, p) queries; differences below float32's precision are zero."""
         queries = queries - self._center
         sizes = (queries**2).sum(1)[:, None] + self._squares
         found = sizes - 2 * queries @ self._points.T
         return torch.where(found < _ROUNDING * sizes, 0.0, found)
 
     def log_kernels(self, queries: torch.Tensor) -> torch.Tensor:
-        """(b, n) log K_i(x - x_i)."""
+        """(b, n) the log kernels log K_i(x - x_i) at (b, p) queries."""
         return self.log_peaks - self.squared_distances(queries) / (2 * self._variances)
 
 
 def blocks(rows: int, n: int) -> Iterator[slice]:
-    """Slices of `rows` queries, small enough that a block's kernels with n points fit in memory."""
+    """Slices of `rows` queries so small that a block's kernels with n points fit in memory."""
     size = max(1, _BLOCK_VALUES // max(1, n))
     for start in range(0, rows, size):
         yield slice(start, min(rows, start + size))
 
 
 def members(labels: torch.Tensor, classes: int) -> list[tuple[torch.Tensor, torch.Tensor | None]]:
-    """The points that speak for each label and, where records may have several labels, those that speak against it.
+    """For each label the indices of the points with it and, for several labels per record, of those without it.
 
     Args:
         labels: (n,) class indices, or (n, m) zeros and ones.
@@ -70,7 +70,7 @@ def members(labels: torch.Tensor, classes: int) -> list[tuple[torch.Tensor, torc
 
 
 def log_mean(logs: torch.Tensor, chosen: torch.Tensor, fewer: torch.Tensor | int = 0) -> torch.Tensor:
-    """(b,) log of the mean of exp(logs) over the columns `chosen`; -1e30 where none is left.
+    """(b,) the log of the mean of exp(logs) over the columns `chosen`; -1e30 where none is left.
 
     Args:
         logs: (b, n); `NOWHERE` where a point is left out.
@@ -85,8 +85,10 @@ def log_mean(logs: torch.Tensor, chosen: torch.Tensor, fewer: torch.Tensor | int
 
 @dataclass(frozen=True)
 class KernelModel:
-    """score_t = log p_t(W x) less the log of the sum over classes, so that images can be ranked by a class's score: the
-    log probability of the class where all are equally likely. Of several labels, log p_t(W x) - log p_{not t}(W x).
+    """A kernel density classifier of projected records: score_t = log p_t(W x) - log sum_s p_s(W x).
+
+    That is the log probability of the class where all are equally likely, so that images can be ranked by a class's
+    score. With several labels per record it is log p_t(W x) - log p_{not t}(W x).
 
     Attributes:
         projection: W, (p, d) float32.
@@ -119,12 +121,12 @@ class KernelModel:
 
     @property
     def inputs(self) -> int:
-        """d."""
+        """The number d of features."""
         return self.projection.shape[1]
 
     @property
     def parameters(self) -> int:
-        """How many numbers the model holds."""
+        """The number of numbers in the model."""
         return self.projection.size + self.points.size + self.variances.size
 
     @property
@@ -151,6 +153,6 @@ def _score(logs: torch.Tensor, ours: torch.Tensor, others: torch.Tensor | None) 
 
 
 def as_stored(labels: Sequence | np.ndarray) -> np.ndarray:
-    """Labels in the types that `KernelModel` holds."""
+    """Labels in the types that `KernelModel` stores."""
     labels = np.asarray(labels)
     return labels.astype(np.int32) if labels.ndim == 1 else labels.astype(np.uint8)

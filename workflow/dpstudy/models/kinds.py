@@ -1,4 +1,4 @@
-"""The kinds of model that a file may hold, and the classes that read them."""
+"""Loading a model from a file: the kinds of model, and the class of each."""
 
 import importlib
 import os

@@ -1,5 +1,7 @@
-"""Whether what a file holds fits together, before anything is computed with it: arrays would be spread over the axes of
-others, and a number may ask for any amount of memory."""
+"""Checks that the arrays in a model's file have consistent shapes, before anything is computed with them.
+
+Arrays would otherwise be broadcast over the axes of others, and a number may ask for any amount of memory.
+"""
 
 import json
 import math
@@ -16,7 +18,7 @@ MOST_SIDE = 4096  # pixels of an image that a network or a bundle takes
 def check_layout(
     where: str | os.PathLike, tensors: Mapping[str, np.ndarray], layout: Mapping[str, str], optional: str = ""
 ) -> None:
-    """Hold arrays of floating-point numbers against their shapes.
+    """Check floating-point arrays against their expected axes.
 
     Args:
         layout: name -> a letter for each axis; axes of one letter are of one length.
@@ -43,7 +45,7 @@ def check_layout(
 
 
 def shape_of(where: str | os.PathLike, text: str) -> tuple[int, ...]:
-    """The shape that a JSON list holds: (C, H, W), (H, W) or (d,).
+    """The shape in a JSON list: (C, H, W), (H, W) or (d,).
 
     Raises:
         StudyError: it is no such list, or an image would have more than 4,096 pixels a side.
@@ -62,7 +64,7 @@ def shape_of(where: str | os.PathLike, text: str) -> tuple[int, ...]:
 
 
 def positive(where: str | os.PathLike, facts: Mapping[str, str], name: str) -> float:
-    """The number above 0 that a text of `facts` is.
+    """The positive number in the text `facts[name]`.
 
     Raises:
         StudyError: it is none.

@@ -6,7 +6,7 @@ from dpstudy.core.errors import StudyError
 
 
 def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Sequential:
-    """Two 5x5 convolutions to 6 and 16 maps, each halved by averages, and layers of 120 and 84 units, with tanh.
+    """LeNet-5: 5x5 convolutions to 6 and 16 maps with average pooling, layers of 120 and 84 units, and tanh.
 
     Images of 28x28 are padded by 2 pixels a side, as the paper's 32x32 are.
 

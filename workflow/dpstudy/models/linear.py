@@ -1,4 +1,4 @@
-"""Linear classifiers: scores = ((x - center) * scale) @ weights.T + bias, perhaps of records scaled to unit norm."""
+"""Linear classifiers: scores = ((x - center) * scale) @ weights.T + bias, optionally on records of unit norm."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ _SMALLEST_NORM = 1e-15
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A linear classifier with the preprocessing it was trained behind.
+    """A linear classifier with its preprocessing.
 
     Attributes:
         weights: (m, d) float32.
@@ -59,7 +59,7 @@ class LinearModel:
         return unit_rows(block)
 
     def folded(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (m, d) and bias (m,) that act on raw features: center and scale are linear too.
+        """Weights (m, d) and bias (m,) for raw features, with center and scale folded in.
 
         Raises:
             ValueError: records are scaled to unit norm, which is not linear.
@@ -71,12 +71,12 @@ class LinearModel:
 
     @property
     def inputs(self) -> int:
-        """d."""
+        """The number d of features."""
         return self.weights.shape[1]
 
     @property
     def parameters(self) -> int:
-        """How many weights and biases there are: m (d + 1)."""
+        """The number of weights and biases, m (d + 1)."""
         return self.weights.size + self.bias.size
 
     @property
@@ -104,7 +104,7 @@ class LinearModel:
 
 
 def is_true(path, facts: dict[str, str], name: str) -> bool:
-    """Whether a text of a file's metadata says True; where it is missing, no.
+    """Whether the metadata field `name` of a file is "True"; False where it is missing.
 
     Raises:
         StudyError: it says neither True nor False.

@@ -1,4 +1,4 @@
-"""Low-rank adaptation (Hu et al. 2022): W + B A in the place of a linear layer's W, of which A and B are trained."""
+"""Low-rank adaptation (Hu et al. 2022): a linear layer's W becomes W + B A, of which only A and B are trained."""
 
 import math
 from collections.abc import Mapping
@@ -8,8 +8,9 @@ from torch import nn
 
 
 class LowRank(nn.Module):
-    """x -> base(x) + up(down(x)), `down` (r, inputs) drawn by torch's global generator, `up` (outputs, r) zero at
-    first.
+    """A linear layer with a trained low-rank term: x -> base(x) + up(down(x)).
+
+    `down` (r, inputs) is drawn by torch's global generator, `up` (outputs, r) starts at zero.
 
     Args:
         base: a linear layer.
@@ -26,21 +27,21 @@ class LowRank(nn.Module):
 
     @property
     def weight(self) -> torch.Tensor:
-        """What acts: networks whose code takes a layer's weight, and does not call it, are given this."""
+        """The effective weight, for networks that read a layer's weight rather than call the layer."""
         return self.base.weight + self.up.weight @ self.down.weight
 
     @property
     def bias(self) -> torch.Tensor | None:
-        """The layer's."""
+        """The bias of the base layer."""
         return self.base.bias
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(n, ..., inputs) to (n, ..., outputs)."""
+        """The outputs (n, ..., outputs) of inputs (n, ..., inputs)."""
         return self.base(x) + self.up(self.down(x))
 
 
 def adapt(network: nn.Module, rank: int, but: str) -> list[str]:
-    """Put low-rank layers in the place of a network's linear ones, but for those of the module `but`; their names."""
+    """Replace a network's linear layers, except those of the module `but`, by low-rank ones; returns their names."""
     found = {
         name: layer
         for name, layer in network.named_modules()
@@ -53,7 +54,7 @@ def adapt(network: nn.Module, rank: int, but: str) -> list[str]:
 
 
 def merged(values: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Parameters of the network without low-rank layers, from those of the one with them."""
+    """The parameters of the network without low-rank layers that equals one with them."""
     found: dict[str, torch.Tensor] = {}
     for name, value in values.items():
         layer, _, end = name.rpartition(".base.")

@@ -1,4 +1,4 @@
-"""Names of networks, told apart without building or importing one."""
+"""Recognising networks by name, without building or importing one."""
 
 import re
 
@@ -9,22 +9,22 @@ TIMM = re.compile(r"timm:([A-Za-z0-9_.]+)(\+gn|\+frozen)?")
 
 
 def is_wide_resnet(architecture: str) -> bool:
-    """Whether a name is of that family; building it may still refuse its depth."""
+    """Whether a name has the form of a Wide ResNet's; building it may still refuse its depth."""
     return WIDE_RESNET.fullmatch(architecture) is not None
 
 
 def is_normaliser_free(architecture: str) -> bool:
-    """Whether a name is of those families; building it may still refuse its depth."""
+    """Whether a name has the form of an NF-ResNet's or NFNet's; building it may still refuse its depth."""
     return any(pattern.fullmatch(architecture) for pattern in (NF_RESNET, NFNET))
 
 
 def is_timm_network(architecture: str) -> bool:
-    """Whether timm builds it; building it may still refuse it."""
+    """Whether timm builds the network; it may still refuse to."""
     return is_normaliser_free(architecture) or TIMM.fullmatch(architecture) is not None
 
 
 def relatives(architecture: str) -> list[str]:
-    """Networks whose weights are most easily taken for this one's: variants of its family, and timm's of like name."""
+    """Networks whose weights could be mistaken for this one's: its family's variants, and timm's with similar names."""
     if found := NF_RESNET.fullmatch(architecture):
         return [f"timm:nf_resnet{found[1]}"]
     if found := NFNET.fullmatch(architecture):

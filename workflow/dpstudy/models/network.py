@@ -1,4 +1,4 @@
-"""A trained network with the preprocessing it was trained behind."""
+"""A trained network with its preprocessing."""
 
 import json
 import math
@@ -19,7 +19,7 @@ _WEIGHTS = "network."
 
 @dataclass(frozen=True)
 class NetworkModel:
-    """scores = network((x - center) * scale).
+    """A network classifier: scores = network((x - center) * scale).
 
     Attributes:
         architecture, shape, classes: what `networks.build` makes the network from.
@@ -42,7 +42,7 @@ class NetworkModel:
         return self._scored(features, _BLOCK)
 
     def scores_alone(self, features: np.ndarray) -> np.ndarray:
-        """The same of each record alone, whatever stands beside it."""
+        """(n, m) float32 scores of (n, d) features, each record computed alone."""
         return self._scored(features, 1)
 
     def _scored(self, features: np.ndarray, size: int) -> np.ndarray:
@@ -70,12 +70,12 @@ class NetworkModel:
 
     @property
     def inputs(self) -> int:
-        """d."""
+        """The number d of features."""
         return math.prod(self.shape)
 
     @property
     def parameters(self) -> int:
-        """How many weights and biases the network has."""
+        """The number of weights and biases of the network."""
         return sum(value.size for value in self.state.values())
 
     @property
@@ -121,7 +121,7 @@ class NetworkModel:
 
 
 def resized(images, size: tuple[int, int]):
-    """Images (n, C, H, W), a tensor, at another size, bilinear with antialiasing."""
+    """Images (n, C, H, W), a tensor, resized bilinearly with antialiasing."""
     from torch.nn.functional import interpolate
 
     return interpolate(images, size, mode="bilinear", antialias=True)

@@ -1,4 +1,4 @@
-"""The networks that are trained privately, by name."""
+"""The networks that can be trained privately, by name."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,7 +10,7 @@ from dpstudy.models import equivariant_resnet, lenet, names, tanh_cnn, timm_netw
 
 
 def check(architecture: str) -> None:
-    """Check a name.
+    """Check that a network of this name exists.
 
     Raises:
         StudyError: no network has it.
@@ -19,14 +19,18 @@ def check(architecture: str) -> None:
 
 
 def is_shipped(architecture: str) -> bool:
-    """Whether all code of the network is this library's own (or torch's layers), of which it can be read that no record
-    has a part in what is computed of another. A name that is added to `_family` is not, nor are timm's networks."""
+    """Whether all code of the network is this library's (or torch's layers), known not to mix records.
+
+    A name that is added to `_family` is not, nor are timm's networks.
+    """
     return architecture in (*tanh_cnn.LAYERS, "lenet", names.EQUIVARIANT) or names.is_wide_resnet(architecture)
 
 
 def is_laid_channels_last(architecture: str) -> bool:
-    """Whether images and maps lie channels last in memory in training, which is faster: code that was not written with
-    it in mind may fail on it."""
+    """Whether training lays images and maps out channels-last in memory, which is faster.
+
+    Code that was not written with it in mind may fail on it.
+    """
     return is_shipped(architecture) or names.is_normaliser_free(architecture)
 
 
@@ -40,7 +44,7 @@ def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Module:
 
 
 def builder(architecture: str) -> Callable[..., nn.Module]:
-    """What builds the network from its name, shape and classes.
+    """The function that builds the network from its name, shape and number of classes.
 
     Raises:
         StudyError: no such architecture.
@@ -49,8 +53,9 @@ def builder(architecture: str) -> Callable[..., nn.Module]:
 
 
 def check_promise(make: Callable[[], nn.Module], tensors: Mapping, sentence: str) -> None:
-    """Check, before memory is asked for, that a network has the shapes of a file's tensors: its name and numbers may
-    promise more than the file holds.
+    """Check that a network has the shapes of a file's tensors before memory is allocated for it.
+
+    Its name and numbers may promise more than the file holds.
 
     Args:
         make: makes the network.
@@ -79,7 +84,7 @@ def check_promise(make: Callable[[], nn.Module], tensors: Mapping, sentence: str
 
 
 def classifier(network: nn.Module) -> str:
-    """The name of a network's last linear layer, which gives the scores."""
+    """The name of a network's last linear layer, its classifier."""
     return [name for name, layer in network.named_modules() if isinstance(layer, nn.Linear)][-1]
 
 

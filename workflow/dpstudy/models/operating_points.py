@@ -1,4 +1,4 @@
-"""Noisy counts of scores that a model brings (methods/operating_points.py), and thresholds that are read off them."""
+"""Decision thresholds read from a model's released noisy histograms of scores (methods/operating_points.py)."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ TOLD_APART = 3.0  # standard deviations of their noise that counts have to be la
 
 @dataclass(frozen=True)
 class Threshold:
-    """From which probability on a class is said to be there.
+    """The probability above which a class is predicted.
 
     Attributes:
         probability: the threshold.
@@ -32,13 +32,13 @@ class Threshold:
 
 
 def with_counts(model: _Model, counts: np.ndarray, noise: float) -> _Model:
-    """The (calibrated) model with (2, m, bins) counts, and the standard deviation of their noise."""
+    """The (calibrated) model with (2, m, bins) counts in its metadata, and their noise standard deviation."""
     told = {POINTS: json.dumps(np.round(counts, 1).tolist()), SPREAD: repr(float(noise))}
     return dataclasses.replace(model, metadata=model.metadata | told)  # type: ignore[attr-defined, type-var]
 
 
 def counts_of(metadata: Mapping[str, str], classes: int) -> tuple[np.ndarray, float] | None:
-    """The same of a model's metadata; None where it has none.
+    """The counts and their noise standard deviation in a model's metadata; None where it has none.
 
     Raises:
         StudyError: they are not for so many classes.
@@ -56,8 +56,7 @@ def counts_of(metadata: Mapping[str, str], classes: int) -> tuple[np.ndarray, fl
 
 
 def thresholds(counts: np.ndarray, noise: float, specificity: float) -> list[Threshold | None]:
-    """Of each class the lowest threshold that leaves alone at least a share `specificity` of those without it; None
-    where noise hides how many these are.
+    """The lowest threshold of each class with at least the given specificity; None where noise hides it.
 
     Raises:
         StudyError: the specificity is not between 0 and 1.

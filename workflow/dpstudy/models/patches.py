@@ -1,4 +1,4 @@
-"""Whitened patches of public pictures as filters (Coates and Ng 2012): a network of one layer that nothing trains.
+"""A fixed one-layer network whose filters are whitened public image patches (Coates and Ng 2012); it is not trained.
 
 Each patch of an image is brought to mean 0 and, nearly, variance 1, and whitened by what public patches have in common;
 its products with whitened public patches of norm 1 are rectified both ways, beyond a threshold, and averaged over the
@@ -18,7 +18,7 @@ _RESPONSES = 2**17  # at once
 
 
 class Patches(nn.Module):
-    """Images (n, C, H, W) to (n, 2 F g^2 for each size), F filters and g x g cells.
+    """The patch network: images (n, C, H, W) to (n, 2 F g^2 for each size), with F filters and g x g cells.
 
     Args:
         channels: C of the images.
@@ -41,7 +41,7 @@ class Patches(nn.Module):
 
     @classmethod
     def of(cls, options: Mapping, channels: int) -> "Patches":
-        """From a backbone's options."""
+        """The network of a backbone's options."""
         return cls(channels, options["sizes"], options["filters"], options["grid"])
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
@@ -59,7 +59,7 @@ class Patches(nn.Module):
         return torch.cat(found, 1) if len(found) > 1 else found[0]
 
     def of_size(self, size: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """`filters_s` and `offsets_s` of a size s."""
+        """The parameters `filters_s` and `offsets_s` of patch size s."""
         return self.get_parameter(f"filters_{size}"), self.get_parameter(f"offsets_{size}")
 
     def _of_size(self, images: torch.Tensor, size: int) -> torch.Tensor:
@@ -85,7 +85,7 @@ class Patches(nn.Module):
 
 
 def standardised(patches: torch.Tensor) -> torch.Tensor:
-    """(..., values, patches) with mean 0 and nearly variance 1 for each patch."""
+    """Patches (..., values, patches), each with mean 0 and nearly variance 1."""
     centred = patches - patches.mean(-2, keepdim=True)
     return centred / (centred.square().mean(-2, keepdim=True) + CONTRAST).sqrt_()
 

@@ -1,4 +1,4 @@
-"""A layer between two fixed linear maps, so that the gradient of its weight is the mapped one of the layer it replaces.
+"""A layer reparametrised between two fixed linear maps, so that its weight's gradient is preconditioned.
 
 A layer's weight W, as a matrix of outputs by inputs (of a convolution: by all numbers of a patch), stands as
 V = L^-1 W R^-1 between the symmetric maps R, of its inputs, and L, of its outputs: L V R = W. A record's gradient of V
@@ -13,7 +13,7 @@ from torch.nn import functional
 
 
 class Preconditioned(nn.Module):
-    """x -> L (V (R x) + c), which is the layer's W x + b with b = L c.
+    """The preconditioned layer x -> L (V (R x) + c), equal to the original W x + b with b = L c.
 
     Args:
         layer: a linear layer, or a convolution of one group that is padded with zeros.
@@ -47,32 +47,32 @@ class Preconditioned(nn.Module):
                 self.base.bias.copy_(self.undo_left @ layer.bias)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(n, ...) as of the layer."""
+        """The outputs (n, ...) of the original layer."""
         if isinstance(self.base, nn.Linear):
             return functional.linear(self.base(functional.linear(x, self.right)), self.left)
         patches = functional.conv2d(x, self.right.view(-1, *self.patch), **self._places)
         return functional.conv2d(self.base(patches), self.left[:, :, None, None])
 
     def undone(self, weight: torch.Tensor) -> torch.Tensor:
-        """(outputs, inputs) what a step `weight` of W is as a step of V."""
+        """(outputs, inputs) the step of V that equals a step `weight` of W."""
         return self.undo_left @ weight @ self.undo_right
 
     def own_step(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
-        """A mapped gradient of the parameter `name` as it moves W or b: the step of V or c that comes to it."""
+        """The step of V or c that moves W or b by a preconditioned gradient of the parameter `name`."""
         if name == "bias":
             return self.undo_left.to(gradient) @ gradient
         flat = self.undo_left.to(gradient) @ gradient.flatten(1) @ self.undo_right.to(gradient)
         return flat.view_as(gradient)
 
     def layer_s(self, values: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """The layer's own `weight` and `bias` from those of V and c."""
+        """The original layer's `weight` and `bias`, from V and c."""
         weight = self.left @ values["weight"].flatten(1) @ self.right
         found = {"weight": weight.view(weight.shape[0], *self.patch)}
         return found | ({"bias": self.left @ values["bias"]} if "bias" in values else {})
 
 
 def merged(network: nn.Module, values: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Parameters of the network without maps, from those of the one with them."""
+    """The parameters of the network without these maps that equals one with them."""
     found = dict(values)
     for name, layer in network.named_modules():
         if isinstance(layer, Preconditioned):

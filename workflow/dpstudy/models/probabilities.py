@@ -1,4 +1,4 @@
-"""Scores as log odds: what a calibration (methods/calibrated.py) adds to a model, and probabilities of them."""
+"""Calibrated scores, which are log odds, and their probabilities (methods/calibrated.py)."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ _ROUNDING = 1e-6
 
 
 def calibrated(model: _Model, slope: float, offsets: np.ndarray, shares: np.ndarray, noise: float) -> _Model:
-    """The model with scores of which the softmax (of several labels, the sigmoid of each) are probabilities.
+    """The model with calibrated scores: their softmax (for several labels, sigmoids) gives probabilities.
 
     Args:
         slope: above 0.
@@ -40,7 +40,7 @@ def calibrated(model: _Model, slope: float, offsets: np.ndarray, shares: np.ndar
 
 
 def calibration_of(model: object) -> dict | None:
-    """Slope, offsets, shares and their noise of a model, as run.json has them; None where it is not calibrated."""
+    """The slope, offsets, class shares and their noise of a model, as in run.json; None where not calibrated."""
     metadata = getattr(model, "metadata", {})
     if SLOPE not in metadata:
         return None
@@ -49,7 +49,7 @@ def calibration_of(model: object) -> dict | None:
 
 
 def as_calibrated(scores: np.ndarray, metadata: Mapping[str, str]) -> np.ndarray:
-    """(n, m) float32 scores as a model's metadata say; as they are where these hold no calibration."""
+    """(n, m) float32 scores calibrated as a model's metadata state; unchanged without calibration."""
     if SLOPE not in metadata:
         return scores
     offsets = np.array(json.loads(metadata[OFFSETS]), np.float64)
@@ -57,7 +57,7 @@ def as_calibrated(scores: np.ndarray, metadata: Mapping[str, str]) -> np.ndarray
 
 
 def check_calibration(path: str | os.PathLike, metadata: Mapping[str, str], classes: int) -> None:
-    """Refuse a file whose calibration is none for so many classes.
+    """Refuse a file whose calibration does not fit the number of classes.
 
     Raises:
         StudyError: one of its parts is missing or no such numbers, or there are more or fewer than classes.
@@ -96,7 +96,7 @@ def probabilities(scores: np.ndarray, several: bool) -> np.ndarray:
 def where_shares_are(
     scores: np.ndarray, shares: np.ndarray, others: Mapping[int, float], several: bool, noise: float = 0.0
 ) -> np.ndarray:
-    """Calibrated scores where classes are as common as `others` says, and not as in training: Bayes' rule.
+    """Calibrated scores adjusted by Bayes' rule to other class prevalences than in training (prior shift).
 
     Args:
         shares: (m,) in training, off by `noise`.

@@ -1,4 +1,4 @@
-"""Kernel means in random Fourier features: what a classifier by private class sums computes (methods/kernel_mean.py).
+"""Random Fourier features, and the kernel mean classifier that is computed with them (methods/kernel_mean.py).
 
 psi(x) = (cos(w_1 z), ..., cos(w_D z), sin(w_1 z), ..., sin(w_D z))/sqrt(D) of a point z(x), with w ~ N(0, 1/h^2), has
 norm 1, and psi(x) psi(x') is a Gaussian kernel of bandwidth h on average (Rahimi and Recht 2007). Where a point lies
@@ -27,14 +27,14 @@ _BLOCK_VALUES = 1 << 23  # of psi at once: 32 MB
 
 
 def draw_frequencies(count: int, dim: int, bandwidth: float, seed: int) -> np.ndarray:
-    """(count, dim) float32 frequencies of a Gaussian kernel: public constants of (seed, count, dim)."""
+    """(count, dim) float32 random frequencies of a Gaussian kernel: public constants of (seed, count, dim)."""
     generator = np.random.default_rng(seed)
     return generator.standard_normal((count, dim), np.float32) / np.float32(bandwidth)
 
 
 @dataclass(frozen=True)
 class Landmarks:
-    """Public points, from which a point's bandwidth is read (anon_smoothing Proposition 2, of public points).
+    """Public points from which a point's bandwidth is derived (anon_smoothing Proposition 2, on public points).
 
     Attributes:
         points: (N, p) float32.
@@ -49,7 +49,7 @@ class Landmarks:
     extra: float
 
     def distances(self, points: np.ndarray) -> np.ndarray:
-        """(n,) mean distances of (n, p) points to their nearest landmarks."""
+        """(n,) the mean distances of (n, p) points to their nearest landmarks."""
         from dpstudy.models.kernel_density import Points  # which imports torch
 
         where = place(tensors=True)
@@ -59,14 +59,14 @@ class Landmarks:
         return to_numpy(nearest.sqrt().mean(1))
 
     def widening(self, points: np.ndarray) -> np.ndarray:
-        """(n,) h', by which each point's kernel is wider than h."""
+        """(n,) h', the amount by which each point's kernel is wider than h."""
         distances = self.distances(points)
         return np.where(distances > self.threshold, self.extra * distances / self.threshold, np.float32(0))
 
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """x -> psi(x).
+    """The random feature map x -> psi(x).
 
     Attributes:
         frequencies: (D, p) float32.
@@ -83,7 +83,7 @@ class FeatureMap:
 
     @property
     def dim(self) -> int:
-        """2D."""
+        """The number 2D of random features."""
         return 2 * len(self.frequencies)
 
     def points(self, features: np.ndarray) -> np.ndarray:
@@ -114,13 +114,15 @@ class FeatureMap:
         return found
 
     def rows(self) -> int:
-        """How many records make a block of a pass."""
+        """The number of records in a block of a pass."""
         return max(1, _BLOCK_VALUES // self.dim)
 
 
 @dataclass(frozen=True)
 class RandomFeatureModel:
-    """score_t = weights_t psi(x), divided by max(floor, whole psi(x)) where `whole` is given.
+    """A linear classifier on random features: score_t = weights_t psi(x).
+
+    It is divided by max(floor, whole psi(x)) where `whole` is given.
 
     Attributes:
         weights: (m, 2D) float32.
@@ -151,12 +153,12 @@ class RandomFeatureModel:
 
     @property
     def inputs(self) -> int:
-        """d."""
+        """The number d of features."""
         return self.map.projection.inputs if self.map.projection else self.map.frequencies.shape[1]
 
     @property
     def parameters(self) -> int:
-        """How many released numbers the model holds."""
+        """The number of released numbers in the model."""
         inner = self.map.projection.parameters if self.map.projection else 0
         return self.weights.size + inner
 

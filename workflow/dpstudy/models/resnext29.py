@@ -1,4 +1,4 @@
-"""ResNeXt-29, 8 x 64d, for 32 x 32 images (Xie et al. 2017, section 5.3): the network that tramer2021 transfers from.
+"""ResNeXt-29 (8 x 64d) for 32 x 32 images (Xie et al. 2017, section 5.3), from which tramer2021 transfers.
 
 A 3 x 3 convolution, three stages of three bottleneck blocks with grouped convolutions, average pooling. Parameters and
 buffers have the names of the implementation whose CIFAR-100 checkpoint the paper uses (github.com/bearpaw/
@@ -18,7 +18,7 @@ FEATURES = _STEM * 2 ** (STAGES - 1) * WIDEN  # 1,024
 
 
 class Bottleneck(nn.Module):
-    """relu(shortcut(x) + expand(grouped(reduce(x)))), each convolution followed by batch normalisation (Figure 3c)."""
+    """The bottleneck block relu(shortcut(x) + expand(grouped(reduce(x)))) with batch normalisation (Figure 3c)."""
 
     def __init__(self, channels: int, out: int, inner: int, groups: int, stride: int):
         super().__init__()
@@ -35,14 +35,14 @@ class Bottleneck(nn.Module):
         self.shortcut = nn.Sequential(projection)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(n, channels, H, W) to (n, out, H / stride, W / stride)."""
+        """The output (n, out, H / stride, W / stride) of maps (n, channels, H, W)."""
         inner = functional.relu(self.bn_reduce(self.conv_reduce(x)))
         inner = functional.relu(self.bn(self.conv_conv(inner)))
         return functional.relu(self.shortcut(x) + self.bn_expand(self.conv_expand(inner)))
 
 
 class ResNeXt29(nn.Module):
-    """Images (n, 3, H, W), standardised, to features (n, 1024), or to logits (n, classes) where there are classes.
+    """The network: standardised images (n, 3, H, W) to features (n, 1024), or with `classes` to logits (n, classes).
 
     Args:
         classes: of a classifier on the features; 0 leaves it out.
@@ -72,7 +72,7 @@ class ResNeXt29(nn.Module):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """(n, 1024), or (n, classes)."""
+        """The features (n, 1024), or the logits (n, classes)."""
         x = functional.relu(self.bn_1(self.conv_1_3x3(images)))
         for stage in range(1, STAGES + 1):
             x = self.get_submodule(f"stage_{stage}")(x)

@@ -12,7 +12,7 @@ _GRID = 4  # the feature maps are averaged to this many cells per axis before th
 
 
 class SmallCNN(nn.Module):
-    """Images (n, C, H, W) in [0, 1], H and W at least 8, to logits (n, classes).
+    """The network: images (n, C, H, W) in [0, 1], H and W at least 8, to logits (n, classes).
 
     Args:
         channels: C of the images.
@@ -42,7 +42,7 @@ class SmallCNN(nn.Module):
         self.register_buffer("centre", torch.zeros(embedding))
 
     def embed(self, images: torch.Tensor) -> torch.Tensor:
-        """The embeddings (n, embedding), after their activation."""
+        """The activated embeddings (n, embedding)."""
         return torch.relu(self.embedding(self.convolutions(images)))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
@@ -50,7 +50,7 @@ class SmallCNN(nn.Module):
         return self.classifier(self.embed(images))
 
     def features(self, images: torch.Tensor) -> torch.Tensor:
-        """Unit vectors (n, embedding): embeddings minus their public mean, scaled to L2 norm 1.
+        """Unit vectors (n, embedding): centred embeddings scaled to L2 norm 1.
 
         Centring removes the direction that all records share, which would otherwise take most of a clipped record's
         norm; it costs no privacy, since the mean is that of public records.
@@ -59,7 +59,7 @@ class SmallCNN(nn.Module):
 
 
 class Centred(nn.Module):
-    """The features of a small CNN as a module: images (n, C, H, W) to unit vectors (n, embedding)."""
+    """A module that returns a small CNN's features: images (n, C, H, W) to unit vectors (n, embedding)."""
 
     def __init__(self, network: SmallCNN):
         super().__init__()

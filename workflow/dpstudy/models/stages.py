@@ -1,4 +1,4 @@
-"""What stages of a network within give, pooled: features of other scales than what its classifier sees."""
+"""Pooled features from a network's intermediate stages, at other scales than its classifier's input."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ from dpstudy.core.errors import StudyError
 
 
 class Stages(nn.Module):
-    """Means over all positions of the maps of some stages of one of timm's networks, side by side: (n, d)."""
+    """Spatial means of the maps of some stages of a timm network, concatenated: (n, d)."""
 
     def __init__(self, network: nn.Module, layers: Sequence[int]):
         super().__init__()
         self.network, self.layers = network, list(layers)
 
     def forward(self, planes: Tensor) -> Tensor:
-        """(n, C, h, w) to (n, d)."""
+        """The features (n, d) of images (n, C, h, w)."""
         maps = self.network.forward_intermediates(  # type: ignore[operator]  # torch calls what it knows nothing of a tensor
             planes, indices=self.layers, stop_early=True, output_fmt="NCHW", intermediates_only=True
         )
@@ -24,7 +24,7 @@ class Stages(nn.Module):
 
 
 def stages(network: nn.Module, layers: Sequence[int], name: str) -> Stages:
-    """The same with a sentence for what cannot be.
+    """The `Stages` of a network, after checking that it has them.
 
     Raises:
         StudyError: the network does not tell its stages, or has not so many.

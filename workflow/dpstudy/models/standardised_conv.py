@@ -13,7 +13,7 @@ _FLOOR = 1e-4  # of var * fan_in, as in de2022's released code
 
 
 class StandardisedConv2d(nn.Conv2d):
-    """A convolution whose filters w, one row per output channel, act as (w - mean) gain / sqrt(var fan_in).
+    """A weight-standardised convolution: filters w act as (w - mean) gain / sqrt(var fan_in), per output channel.
 
     Mean and (biased) variance are over the fan-in; var fan_in is at least 1e-4.
 
@@ -26,7 +26,7 @@ class StandardisedConv2d(nn.Conv2d):
         self.gain = nn.Parameter(torch.ones(self.out_channels, 1, 1, 1))
 
     def standardised(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The filters u without gain; what w - mean was divided by to get them; and the bend b.
+        """The standardised filters u without gain, their lengths, and the gradient's factor b.
 
         A gradient G with respect to what acts gives <G, u> for the gain and gain/length (G - mean(G) - b <G, u> u)
         for w. Here b is 1, or 0 where the floor stands for the length. (out, C, H, W) and twice (out, 1, 1, 1).
@@ -37,18 +37,18 @@ class StandardisedConv2d(nn.Conv2d):
         return centred / lengths, lengths, (squares >= _FLOOR).to(squares.dtype)
 
     def padded(self, inputs: torch.Tensor) -> torch.Tensor:
-        """The inputs, continued by what `padding` does not say."""
+        """The inputs with any padding that `padding` does not provide."""
         return inputs
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """(n, out, H', W') of (n, C, H, W)."""
+        """The output maps (n, out, H', W') of maps (n, C, H, W)."""
         weight = self.standardised()[0] * self.gain
         x = self.padded(inputs)
         return functional.conv2d(x, weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
 
 class ScaledConv2d(StandardisedConv2d):
-    """The convolution of normaliser-free networks: filters act as gamma (w - mean) gain / sqrt((var + eps) fan_in).
+    """The normaliser-free networks' convolution: filters act as gamma (w - mean) gain / sqrt((var + eps) fan_in).
 
     Args:
         gamma: the constant of the nonlinearity that comes before, or 1.

@@ -1,4 +1,4 @@
-"""The convolutional networks of tramer2021 (Tables 6 to 9), with Tanh after every layer but the last.
+"""The convolutional networks of tramer2021 (Tables 6 to 9), with tanh after every layer except the last.
 
 Layers: ("conv", filters, kernel, stride, padding), ("pool", kernel, stride) and ("full", units); the last full layer
 has as many units as there are classes. Tables 8 and 9 print one pooling after each convolution, which gives 20,778 and
@@ -58,7 +58,7 @@ LAYERS: dict[str, list[tuple]] = {
 
 
 def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Sequential:
-    """The network for records of layout `shape` = (C, H, W), initialised by torch's global generator.
+    """The network for records of shape (C, H, W), initialised by torch's global generator.
 
     Raises:
         StudyError: no such architecture, or records that it cannot take.

@@ -1,4 +1,4 @@
-"""Networks of timm made ready for private training: normaliser-free ones as de2022 has them, and any other by name.
+"""timm's networks adapted to private training: NF-ResNets and NFNets as in de2022, and any other by name.
 
 "nf-resnet-D" (Brock et al. 2021, D of 26, 50, 101, 152, 200) and "nfnet-f0" to "nfnet-f6", timm's dm_nfnet, start from
 scratch with SkipInit gains of 1 (de2022 C.1 says it of the first, and fine-tunes the second alone). "timm:NAME" is a

@@ -1,4 +1,4 @@
-"""Wide ResNets as de2022 trains them (appendix C.1 and released code): WRN-D-W after Zagoruyko and Komodakis (2016).
+"""Wide ResNets as de2022 trains them (appendix C.1 and released code): WRN-D-W of Zagoruyko and Komodakis (2016).
 
 A 3x3 convolution to 16 channels; three groups of (D - 4)/6 blocks with 16 W, 32 W and 64 W channels, the second and
 third group halving the resolution; ReLU, group normalisation, mean over positions, classifier. In a block ReLU comes
@@ -21,7 +21,7 @@ _STEM, _GROUPS, _DEEPEST = 16, 16, 1000
 
 
 class Block(nn.Module):
-    """x + conv(norm(relu(conv(norm(relu(x)))))), with a 1x1 convolution on the skip where the shape changes."""
+    """The residual block x + conv(norm(relu(conv(norm(relu(x)))))), with a 1x1 convolution if the shape changes."""
 
     def __init__(self, channels: int, out: int, stride: int, variant: str | None):
         super().__init__()
@@ -36,7 +36,7 @@ class Block(nn.Module):
             self.skip = nn.Sequential(*_before(channels, variant), _conv(channels, out, 1, stride, variant))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(n, channels, H, W) to (n, out, H / stride, W / stride)."""
+        """The output (n, out, H / stride, W / stride) of maps (n, channels, H, W)."""
         return (x if self.skip is None else self.skip(x)) + self.residual(x)
 
 

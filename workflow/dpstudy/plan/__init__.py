@@ -1,1 +1,1 @@
-"""What rules and scripts ask of a study: paths, inputs, resources, and what ledgers must name."""
+"""The study as Snakemake's rules see it: paths, inputs, parameters, resources and checks before a run."""

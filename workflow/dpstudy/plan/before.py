@@ -1,5 +1,4 @@
-"""What is looked at before the first job of a run: nothing is begun that would end in a refusal, or lose what was paid
-for."""
+"""Checks before the first job of a run, so that no run starts that would be refused later or lose paid models."""
 
 import os
 import re
@@ -34,7 +33,7 @@ _OF_A_CELL = re.compile(re.escape(paths.METRICS).replace(re.escape(paths.CELL), 
 def check(
     study: dict, due: Sequence[Job], touch: bool, copied: Sequence[str] = (), planned: bool = False
 ) -> tuple[bool, list[str]]:
-    """Refuse a run that cannot end well.
+    """Refuse a run that cannot finish properly.
 
     Args:
         due: the jobs that it is about to start.
@@ -80,7 +79,7 @@ def check(
 
 
 def look_through_own_data(study: dict, due: Sequence[Job]) -> list[str]:
-    """Look at a user's own tables and folders that are about to be read.
+    """Check the user's own tables and folders that are about to be read.
 
     Returns:
         what the user should know, a sentence each.
@@ -103,8 +102,10 @@ def look_through_own_data(study: dict, due: Sequence[Job]) -> list[str]:
 
 
 def refusal(study: dict, due: Sequence[Job], copied: Sequence[str]) -> tuple[str, bool]:
-    """The sentence with which a run of these jobs would be refused, or several, "" for none; and whether that is only
-    since they were paid for. Nothing is written."""
+    """The sentences that refuse a run of these jobs ("" for none), and whether they concern paid models only.
+
+    Nothing is written.
+    """
     try:
         check(study, due, False, copied, planned=True)
     except StudyError as error:
@@ -113,7 +114,7 @@ def refusal(study: dict, due: Sequence[Job], copied: Sequence[str]) -> tuple[str
 
 
 def guard_paid_models(study: dict, due: Sequence[Job], planned: bool = False) -> bool:
-    """Keep what a run is about to remove of models that secure noise has paid for, and what they learned from.
+    """Store paid models (and notes of their data) that a run is about to remove.
 
     Args:
         planned: as of `check`.
@@ -151,7 +152,7 @@ def guard_paid_models(study: dict, due: Sequence[Job], planned: bool = False) ->
 
 
 def check_budget(study: dict, due: Sequence[Job]) -> None:
-    """Refuse trainings that go beyond the owner's budget, as the book alone tells, before anything is made for them.
+    """Refuse trainings beyond the owner's budget, by the budget log alone, before anything is made for them.
 
     Raises:
         StudyError: names the first, and how many more there are.
@@ -191,7 +192,7 @@ def _note_records(study: dict, book: Spending, made_anew: set[str]) -> None:
 
 
 def check_cells(study: dict, due: Sequence[Job]) -> None:
-    """Refuse to build anything on cells whose files do not belong together; what is made anew is not looked at.
+    """Refuse to build on cells whose files do not belong together; files about to be remade are not checked.
 
     Raises:
         StudyError: names the cells, and what does not fit.
@@ -208,13 +209,15 @@ def check_cells(study: dict, due: Sequence[Job]) -> None:
 
 
 def has(rule: str, jobs: Sequence[Job]) -> bool:
-    """Whether one of the jobs is of a rule."""
+    """Whether one of the jobs runs this rule."""
     return any(job.rule == rule for job in jobs)
 
 
 def plan_of(study: dict, jobs: Sequence[Job], due: Sequence[Job]) -> dict:
-    """What workflow/run.py is told of a run: how many cells were asked for, and what is due: rule, wildcards, cell or
-    not."""
+    """The plan of a run for workflow/run.py: the number of cells asked for, and each due job.
+
+    A due job is its rule, its wildcards, and whether it makes a cell.
+    """
     cells = sum(_is_cell(job) for job in jobs)
     told = [[job.rule, dict(job.wildcards), _is_cell(job)] for job in due if job.writes]
     return {"event": "plan", "study": study["study"], "cells": cells, "due": told}
@@ -225,7 +228,7 @@ def _is_cell(job: Job) -> bool:
 
 
 def note_kept(study: dict, path: str) -> None:
-    """Write which trainings, [cell, seeds], are taken as they are if they are due: for workflow/status.py.
+    """Write the trainings, [cell, seeds], that are reused from the store when due; for workflow/status.py.
 
     Raises:
         StudyError: the book of what was spent is damaged.
@@ -237,7 +240,7 @@ def note_kept(study: dict, path: str) -> None:
 
 
 def made(study: dict) -> list[str]:
-    """What to tell the user at the end: what the study made; of a rehearsal, which is removed, no file."""
+    """The lines to print at the end of a run: the study's results; no files for a rehearsal, whose results go."""
     seeds, cells = len(study["seeds"]), len(unfold(study))
     counted = f"{cells} cell{'s' * (cells != 1)}, {seeds} seed{'s' * (seeds != 1)} each"
     first = f"\nStudy {study['study']!r} is complete: {counted}."

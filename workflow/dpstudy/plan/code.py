@@ -1,4 +1,4 @@
-"""The source files that a job runs on: inputs of its rule, and a hash of them among its parameters.
+"""The source files of each job: inputs of its rule, and their hash as a parameter.
 
 Of an input Snakemake looks at the content only where its time is later than the output's, and code of another version
 may be older than what the present one made: hence the hash.
@@ -22,37 +22,37 @@ from dpstudy.tables.published import ARCHITECTURES, CLAIMS, HYPERPARAMETERS, RES
 
 
 def script_code(script: str, *modules: str) -> list[str]:
-    """A rule's script, and every library file that it and the modules chosen by name import."""
+    """The files of a rule's script and every library file that it and the named modules import."""
     return closure(str(WORKFLOW / "scripts" / f"{script}.py"), *modules)
 
 
 def script_hash(script: str, *modules: str) -> str:
-    """A hash of the same."""
+    """A hash of the files of `script_code`."""
     return library_hash(script_code(script, *modules))
 
 
 def reading_code(study: dict, source: str) -> list[str]:
-    """What a shard of a data set is read by."""
+    """The code that reads a shard of a data set."""
     return script_code("prepare_shard", *reader_modules(study, source))
 
 
 def describing_code(study: dict, source: str) -> list[str]:
-    """What the shards of one of its splits are described by."""
+    """The code that writes the manifest of a data set's split."""
     return script_code("prepare_manifest", *reader_modules(study, source))
 
 
 def embedding_code(study: dict, script: str) -> list[str]:
-    """What images are described by for de-duplication, and a script that does so."""
+    """The code of a script that describes images for de-duplication."""
     return script_code(script, *embedding_modules(study))
 
 
 def extraction_code(study: dict, features: str) -> list[str]:
-    """What features are extracted by."""
+    """The code that extracts a feature set."""
     return script_code("extract_shard", *_extractors(study["features"][features]))
 
 
 def projection_code(study: dict, fit: str) -> list[str]:
-    """What a projection is fitted by."""
+    """The code that fits a projection."""
     return script_code("fit_projection", *_extractors(fitted_on(study, fit)))
 
 
@@ -61,17 +61,17 @@ def _extractors(options: dict) -> list[str]:
 
 
 def metric_modules(study: dict) -> list[str]:
-    """The modules of the study's metrics, which scripts find by name."""
+    """The modules of the study's metrics, which scripts import by name."""
     return modules(study["evaluation"]["metrics"])
 
 
 def metric_code(study: dict, script: str) -> list[str]:
-    """A script that measures by the study's metrics, and those."""
+    """The code of a script that evaluates the study's metrics."""
     return script_code(script, *metric_modules(study))
 
 
 def method_code(study: dict, options: dict, script: str = "train_cell") -> list[str]:
-    """The script, a cell's method, what they import, and what a job runs beside them."""
+    """The code of a script that runs a cell's method."""
     beside = ["dpstudy.jobs.rank"] if method_schema(options["method"]).get("x-per-seed") else []
     if pays(options) or script == "tune_entry":
         beside += modules(study["evaluation"]["metrics"][:1])  # which searches maximise
@@ -83,7 +83,7 @@ def method_code(study: dict, options: dict, script: str = "train_cell") -> list[
 
 
 def cell_code(study: dict, cell: Cell, script: str = "train_cell") -> str | list[str]:
-    """The file that lists what `method_code` finds for a cell."""
+    """The path of a file that lists the code of a cell's job (`method_code`)."""
     options = cell.options(study)
     paid = f"-{options['tuning']['pay']}" if pays(options) else ""
     if "calibration" in options:
@@ -97,19 +97,19 @@ def cell_code(study: dict, cell: Cell, script: str = "train_cell") -> str | list
 
 
 def cell_hash(study: dict, cell: Cell, script: str = "train_cell") -> str:
-    """A hash of the same files."""
+    """A hash of the code of a cell's job (`method_code`)."""
     return library_hash(method_code(study, cell.options(study), script))
 
 
 def bundle_code(study: dict, features: str) -> list[str]:
-    """The script of a bundle, and what a bundle may be of: every kind of model, and the extractor."""
+    """The code of the script that writes a bundle, for every kind of model and the feature set's extractor."""
     models = [module for module, _ in MODELS.values()]
     extractor = extractor_modules(study["features"][features])
     return script_code("write_bundle", *models, *extractor, *metric_modules(study))
 
 
 def check_modules(study: dict) -> None:
-    """Every reader and extractor that the config names has a module, and those import what is there.
+    """Check that every reader and extractor in the config has a module whose imports exist.
 
     Raises:
         StudyError: one has not.
@@ -121,31 +121,31 @@ def check_modules(study: dict) -> None:
 
 
 def report_templates() -> list[str]:
-    """The templates of the report."""
+    """The report's templates."""
     return sorted(map(relative, (PACKAGE / "report" / "templates").glob("*.html.j2")))
 
 
 def paper_template() -> str:
-    """The template of the paper."""
+    """The paper's template."""
     return relative(PACKAGE / "tables" / "templates" / "paper.tex.j2")
 
 
 def published_files() -> list[str]:
-    """The papers' numbers and claims."""
+    """The files of the papers' numbers and claims."""
     files = [RESULTS, HYPERPARAMETERS, ARCHITECTURES, *sorted(CLAIMS.glob("*.yaml"))]
     return [relative(file) for file in files]
 
 
 def searching_code(study: dict, cell: Cell) -> str | list[str]:
-    """The list of the search for a cell's hyper-parameters."""
+    """The list of code files of a cell's hyper-parameter search."""
     return cell_code(study, cell, "tune_entry")
 
 
 def attacking_code(study: dict, cell: Cell) -> str | list[str]:
-    """The list of an attack with canaries."""
+    """The list of code files of a cell's audit with canaries."""
     return cell_code(study, cell, "audit_cell")
 
 
 def losses_code(study: dict, cell: Cell) -> str | list[str]:
-    """The list of an attack by losses."""
+    """The list of code files of a cell's black-box audit."""
     return cell_code(study, cell, "audit_black_box")

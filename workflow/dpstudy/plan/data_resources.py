@@ -1,4 +1,4 @@
-"""The memory of jobs that make data sets, features, networks and sums, as resources.py has it of the others."""
+"""Memory and GPUs of jobs that make data sets, features, networks and private sums; see resources.py for the others."""
 
 import math
 import os
@@ -37,8 +37,10 @@ NETWORK_MB = 650  # of torch with what extracts features
 
 
 def description_of_images(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of describing shards of images: a row group is held in several forms, and little of a shard that was
-    read is given back before some more are."""
+    """mem_mb of writing a manifest of image shards.
+
+    A row group is held in several forms, and little of a shard's memory is freed before the next ones are read.
+    """
     shards = [*input.shards, *input.get("others", [])]
     held = decoded_mb(tuple(map(str, shards)))
     least = 235 if options_of(study, wildcards.source)["reader"] == "digits" else LEAST_MB["prepare_manifest"]
@@ -48,27 +50,27 @@ def description_of_images(study: dict, wildcards: Any, input: Any) -> int:
 
 
 def aligning(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of comparing a shard's images with candidates: some hundred pairs at a time, where it has so many."""
+    """mem_mb of aligning a private shard's images with their candidates, a few hundred pairs at a time."""
     own = os.path.getsize(input.private) / 1e6
     return int(765 + 150 * min(own, 2.8) + 10 * own)
 
 
 def description_of_features(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of describing shards of features: one is read whole, and looked at a row group at a time."""
+    """mem_mb of writing a manifest of feature shards: one is read whole, and checked a row group at a time."""
     largest = max(input.size_files_mb)
     factor = 5.4 if in_half_precision(study, wildcards.features) else 4
     return int(110 + factor * largest + 4.6 * min(max(0, largest - 1.5), ROW_GROUP_MB) + NAMES_PER_MB * input.size_mb)
 
 
 def preparation(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of reading a shard of images, and of naming all of a data set by what they hold before."""
+    """mem_mb of preparing a shard of images, including the naming of records by their content."""
     own = own_sources(options_of(study, wildcards.source)) if wildcards.source in study["datasets"] else []
     named = any(map(may_be_numbered, own)) and not numbered(study, wildcards.source)
     return int(reading(study, wildcards, input) + (3e-6 * BLOCK_BYTES if named else 0))
 
 
 def reading(study: dict, wildcards: Any, input: Any) -> int:
-    """Megabytes of reading a shard: a row group of images is held four times, the rest and what names them once."""
+    """Megabytes of reading a shard: a row group of images is held four times, the rest and its source once."""
     options = options_of(study, wildcards.source)
     if options["reader"] not in SMALL_IMAGES or options["reader"] == "idx":
         size = shard_size(options, data_root(study), wildcards.split)
@@ -91,7 +93,7 @@ def reading(study: dict, wildcards: Any, input: Any) -> int:
 
 
 def extraction(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of an extraction: the images with what becomes of them, and a network's weights."""
+    """mem_mb of a feature extraction: images, features, and a network's weights."""
     options = study["features"][wildcards.features]
     images, extracted = shard_of(study, input[0], options)
     weights = sum(os.path.getsize(path) for path in weights_files(study, options) if os.path.exists(path)) / 1e6
@@ -99,7 +101,7 @@ def extraction(study: dict, wildcards: Any, input: Any) -> int:
 
 
 def extraction_mb(options: dict, images: float, extracted: float, weights: float) -> int:
-    """The same by megabytes of a shard's images and features, as float32, and of a network's weights."""
+    """mem_mb of a feature extraction, given the megabytes of images and features (float32) and of weights."""
     if options["extractor"] == "pixels":
         return int(165 + 9.5 * extracted)
     if options["extractor"] == "precomputed":
@@ -111,7 +113,7 @@ def extraction_mb(options: dict, images: float, extracted: float, weights: float
 
 
 def projection(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of a projection: its public features, and a covariance where they are few enough for one."""
+    """mem_mb of fitting a projection: its public features, and their covariance where they are few enough."""
     options = study["fits"][wildcards.fit]
     content = content_of(input.public[0])
     try:
@@ -128,7 +130,7 @@ def projection(study: dict, wildcards: Any, input: Any) -> int:
 
 
 def shard_of(study: dict, manifest: str, options: dict) -> tuple[float, float]:
-    """(images, features): megabytes of a split's largest shard as float32, from its manifest, or 0 where that is none.
+    """(images, features): megabytes of a split's largest shard as float32, from its manifest; 0 if that is damaged.
 
     ScatterNet makes 81 numbers of 16 of a channel; of networks and what is brought the widest that are known count.
     """
@@ -151,8 +153,7 @@ def _width(options: dict, values: int) -> float:
 
 
 def sums(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of sums: d x d of them, in float64 and float32, beside the shards that a pass has in hand; more where
-    torch makes them."""
+    """mem_mb of private sums: d x d matrices in float64 and float32, and the shards in memory; more with torch."""
     dim, classes = matrix_of(input.features[0])
     grams = dim**2 * (16 + sum_bytes(study) * classes * (wildcards.grams == "per-class")) / 1e6
     with_torch = with_gpu(700) if gpus() or input.size_mb > HELD_MB else 0
@@ -163,12 +164,12 @@ def sums(study: dict, wildcards: Any, input: Any) -> int:
 
 
 def calibration(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of counting changed copies of private images."""
+    """mem_mb of calibrating de-duplication on altered private images."""
     return int(760 + 5.2 * study["dedup"].get("sample", 200))
 
 
 def pretraining(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of a pre-training: each process holds the images, up to a limit, and what they become."""
+    """mem_mb of a pre-training: each process holds the images, up to a limit, and augmented batches."""
     shards = [path for path in input.public if path.endswith(".parquet")]
     held = min(sum(map(os.path.getsize, shards)) / 1e6 if all(map(os.path.exists, shards)) else 0, 2048)
     architecture = study["backbones"][wildcards.backbone]["architecture"]
@@ -178,7 +179,7 @@ def pretraining(study: dict, wildcards: Any, input: Any) -> int:
 
 
 def extraction_gpus(study: dict, features: str) -> int:
-    """One GPU, where there is one, for networks."""
+    """The number of GPUs of an extraction: one, where there is one, for networks."""
     return gpus() if _has_network(study["features"][features]) else 0
 
 
@@ -187,10 +188,10 @@ def _has_network(options: dict) -> bool:
 
 
 def pretraining_gpus(study: dict, backbone: str) -> int:
-    """One GPU, where there is one, for each process of a pre-training."""
+    """The number of GPUs of a pre-training: one, where there is one, for each process."""
     return devices_of_backbone(study, backbone) * gpus()
 
 
 def projection_gpus(study: dict, fit: str) -> int:
-    """One GPU, where there is one, for a network whose features are projected."""
+    """The number of GPUs of a projection's fit: one, where there is one, for networks."""
     return gpus() if _has_network(fitted_on(study, fit)) else 0

@@ -1,4 +1,4 @@
-"""Which files of the cells, and of what they are made from, tables, figures and the report read: as their styles say.
+"""The documents of cells that tables, figures and the report read, as their styles declare.
 
 A document is named by its kind and whose it is: a cell's ledger, metrics, trials of its search, curve, audit or black
 box; a data set's splits; the training features of a feature set. Rules have the files as inputs and the names as
@@ -30,7 +30,7 @@ def _study(study: dict) -> Study:
 
 
 def names_of(study: dict, kind: str, names: Iterable[str]) -> Names:
-    """Whose documents some tables or figures read besides the summary, in the study's order.
+    """The names of the documents that some tables or figures read besides the summary, in the study's order.
 
     Args:
         kind: tables or figures.
@@ -64,7 +64,7 @@ def _attacks(document: str) -> Callable[[dict], Mapping[str, str]]:
 
 
 def files_of(study: dict, names: Names) -> Files:
-    """The files of documents, and the shards of features beside their manifests."""
+    """The files of named documents, with the shards of features besides their manifests."""
     found: Files = {}
     for document, wanted in names.items():
         if document == "splits":
@@ -83,27 +83,27 @@ def files_of(study: dict, names: Names) -> Files:
 
 
 def names_of_table(study: dict, table: str) -> Names:
-    """Whose documents a table prints something of."""
+    """The names of the documents that a table reads."""
     return names_of(study, "tables", [table])
 
 
 def files_of_table(study: dict, table: str) -> Files:
-    """Their files."""
+    """The files of the documents that a table reads."""
     return files_of(study, names_of_table(study, table))
 
 
 def names_of_figure(study: dict, figure: str) -> Names:
-    """Whose documents a figure draws something of."""
+    """The names of the documents that a figure reads."""
     return names_of(study, "figures", [figure])
 
 
 def files_of_figure(study: dict, figure: str) -> Files:
-    """Their files."""
+    """The files of the documents that a figure reads."""
     return files_of(study, names_of_figure(study, figure))
 
 
 def cells_of_figures(study: dict) -> dict[str, list[str]]:
-    """Figure -> the cells that it draws something of, in the study's order."""
+    """Figure -> the cells that it draws, in the study's order."""
     laid_out, found = _study(study), {}
     for name, spec in study["figures"].items():
         drawn = set(style_of("figures", spec).cells(spec, laid_out))
@@ -112,7 +112,7 @@ def cells_of_figures(study: dict) -> dict[str, list[str]]:
 
 
 def names_of_paper(study: dict) -> Names:
-    """Whose documents captions of figures tell something of: ledgers, metrics and test splits of what they draw."""
+    """The names of the documents that figure captions read: ledgers, metrics and test splits of drawn cells."""
     drawn = {cell for cells in cells_of_figures(study).values() for cell in cells}
     datasets = {_study(study).cells[cell].dataset for cell in drawn}
     asked = {"ledgers": drawn, "metrics": drawn, "splits": datasets}
@@ -120,13 +120,15 @@ def names_of_paper(study: dict) -> Names:
 
 
 def files_of_paper(study: dict) -> Files:
-    """Their files."""
+    """The files of the documents that figure captions read."""
     return files_of(study, names_of_paper(study))
 
 
 def names_of_report(study: dict) -> Names:
-    """Whose documents the report shows: those of all tables, test splits of figures, and ledgers, metrics and audits of
-    all cells."""
+    """The names of the documents that the report reads.
+
+    They are those of all tables, test splits of figures, and ledgers, metrics and audits of all cells.
+    """
     cells = list(_study(study).cells)
     found = names_of(study, "tables", study["tables"])
     drawn = names_of_paper(study)["splits"]
@@ -140,7 +142,7 @@ def names_of_report(study: dict) -> Names:
 
 
 def files_of_report(study: dict) -> Files:
-    """Their files."""
+    """The files of the documents that the report reads."""
     return files_of(study, names_of_report(study))
 
 
@@ -151,34 +153,34 @@ def claims_table(study: dict, paper: str) -> str:
 
 
 def names_of_claims(study: dict, paper: str) -> Names:
-    """Whose documents the claims of a paper are judged by: those of its table; none where there is no table."""
+    """The names of the documents that a paper's claims are judged by; none without a table of claims."""
     table = claims_table(study, paper)
     return names_of(study, "tables", [table] if table else [])
 
 
 def files_of_claims(study: dict, paper: str) -> Files:
-    """Their files."""
+    """The files of the documents that a paper's claims are judged by."""
     return files_of(study, names_of_claims(study, paper))
 
 
 def spec_of_claims(study: dict, paper: str) -> dict | None:
-    """The spec of that table, or None."""
+    """The spec of the table that judges a paper's claims, or None."""
     table = claims_table(study, paper)
     return study["tables"][table] if table else None
 
 
 def summary_of_claims(study: dict, paper: str) -> list[str]:
-    """The summary, where a table judges the claims; else they are listed without numbers."""
+    """The summary's path, if a table judges the claims; otherwise they are listed without numbers."""
     return [paths.SUMMARY] if claims_table(study, paper) else []
 
 
 def axes_of_claims(study: dict, paper: str) -> dict:
-    """The study's names, where a table judges the claims: without one they depend on nothing of the study."""
+    """The study's names, if a table judges the claims; otherwise empty, as claims then do not depend on the study."""
     return axes(study) if claims_table(study, paper) else {}
 
 
 def claims_code(study: dict, paper: str) -> list[str]:
-    """What the claims are judged by: the study's metrics too, where a table judges them."""
+    """The code that judges the claims, with the study's metrics if a table judges them."""
     return metric_code(study, "judge_claims") if claims_table(study, paper) else script_code("judge_claims")
 
 
@@ -200,21 +202,21 @@ def _style_modules(study: dict, kind: str, names: Iterable[str]) -> list[str]:
 
 
 def table_code(study: dict, table: str) -> list[str]:
-    """What a table is built by: an edit of another style rebuilds none of this one."""
+    """The code that builds a table; only its own style is included."""
     return script_code("build_table", *_style_modules(study, "tables", [table]))
 
 
 def figure_code(study: dict, figure: str) -> list[str]:
-    """What a figure is drawn by."""
+    """The code that draws a figure; only its own style is included."""
     return script_code("draw_figure", *_style_modules(study, "figures", [figure]))
 
 
 def paper_code(study: dict) -> list[str]:
-    """What the paper is written by: figures say their captions."""
+    """The code that writes the paper, with the figures' styles, which write captions."""
     return script_code("write_paper", *_style_modules(study, "figures", study["figures"]))
 
 
 def report_code(study: dict) -> list[str]:
-    """What the report is built by."""
+    """The code that builds the report."""
     styles = [module for kind in ("tables", "figures") for module in _style_modules(study, kind, study[kind])]
     return script_code("build_report", *styles)

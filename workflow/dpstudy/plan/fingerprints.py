@@ -1,4 +1,4 @@
-"""What files say of what made them, and must say: nothing that other settings, code or data made is tabled."""
+"""Hashes that results must carry, so that none made with other settings, code or data is reported."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -34,17 +34,17 @@ def whole_fingerprint(study: dict, cell: Cell) -> str:
 
 
 def asked_of_scores(study: dict) -> dict:
-    """What scores are made to tell."""
+    """The options of the evaluation that metrics depend on."""
     return {key: value for key, value in study["evaluation"].items() if key != "keep_scores"}
 
 
 def evaluation_hash(study: dict) -> str:
-    """A hash of the same, and of the code that answers."""
+    """A hash of the evaluation's options and code."""
     return evaluation_fingerprint(asked_of_scores(study), library_hash(metric_code(study, "score_cell")))
 
 
 def data_of(study: dict, cell: Cell) -> dict[str, str]:
-    """The files that vouch for all that a cell reads, by the names that the cell has for each."""
+    """Name -> the file whose checksum identifies each input of a cell."""
     options = cell.options(study)
     every = not pays(options) or options["tuning"]["retrain"]
     used = [*(splits(study, cell.dataset) if every else ("train", "test")), *(["validation"] if pays(options) else [])]
@@ -55,12 +55,12 @@ def data_of(study: dict, cell: Cell) -> dict[str, str]:
 
 
 def data_of_all(study: dict) -> list[str]:
-    """The same of all cells, each file once."""
+    """The files of `data_of` for all cells, each once."""
     return list(dict.fromkeys(path for cell in unfold(study) for path in data_of(study, cell).values()))
 
 
 def stated_of(study: dict, cell: Cell) -> dict:
-    """What the ledger of a cell must state by the config, and the manifests that tell how many units it learns from."""
+    """The facts that a cell's ledger must agree with: its config, and the manifests that count its units."""
     learned = [path for split, path in data_of(study, cell).items() if split in training_splits(study, cell.dataset)]
     told = {"dataset": facts(study, cell.dataset), "options": cell.options(study), "noise": study["noise"]}
     return told | {"epsilon": cell.epsilon, "manifests": learned}
@@ -72,12 +72,12 @@ def cells_of(study: dict, dataset: str) -> list[Cell]:
 
 
 def learned_manifests(study: dict, dataset: str) -> list[str]:
-    """The manifests of all that cells of a data set learn from."""
+    """The manifests of all splits that the cells of a data set learn from."""
     return sorted({path for cell in cells_of(study, dataset) for path in stated_of(study, cell)["manifests"]})
 
 
 def expected_makers(study: dict) -> dict[str, dict]:
-    """Cell -> what it must bear."""
+    """Cell -> the hashes (`made_by`) that its results must carry."""
     evaluation = evaluation_hash(study)
     return {
         cell.path: {
@@ -91,7 +91,7 @@ def expected_makers(study: dict) -> dict[str, dict]:
 
 
 def replayed_cells(study: dict, dataset: str) -> list[Cell]:
-    """One cell of each entry of a data set and feature set that adds noise of its own to what it releases."""
+    """One cell per feature set and entry of a data set, of the entries with independent noise, to be replayed."""
     found: dict[tuple[str, str], Cell] = {}
     for cell in cells_of(study, dataset):
         options = cell.options(study)
@@ -101,7 +101,7 @@ def replayed_cells(study: dict, dataset: str) -> list[Cell]:
 
 
 def replay_of(study: dict, cell: Cell) -> dict:
-    """What a replay of a cell's entry goes by (jobs.replays)."""
+    """The parameters of the replay of a cell's entry (jobs.replays)."""
     options = cell.options(study)
     return {
         "name": f"{cell.features}/{cell.entry}",
@@ -115,18 +115,18 @@ def replay_of(study: dict, cell: Cell) -> dict:
 
 
 def replays_of(study: dict, dataset: str) -> list[dict]:
-    """The same of every entry of a data set that is replayed."""
+    """The parameters of the replays of all entries of a data set."""
     return [replay_of(study, cell) for cell in replayed_cells(study, dataset)]
 
 
 def layouts(study: dict, dataset: str) -> list[str]:
-    """The manifests that say what records look like to the entries that are replayed."""
+    """The manifests that give the record layouts for a data set's replays."""
     cells = replayed_cells(study, dataset)
     return list(dict.fromkeys(feature_files(study, dataset, cell.features, "train")[0] for cell in cells))
 
 
 def trainings(study: dict, cell: Cell) -> list[Due]:
-    """The trainings of a cell, as the book of secure noise knows them: of all seeds, or of each where each is a job."""
+    """The trainings of a cell as units of the budget log: one of all seeds, or one per seed where each is a job."""
     if has_seed_jobs(study, cell.entry):
         return [
             due_training(study, cell, [seed], {"run": paths.SEED_RUN, "ledger": paths.SEED_LEDGER}, str(seed))
@@ -138,7 +138,7 @@ def trainings(study: dict, cell: Cell) -> list[Due]:
 def due_training(
     study: dict, cell: Cell, seeds: Iterable[int], outputs: dict[str, str], seed: str | None = None
 ) -> Due:
-    """A training of some seeds of a cell, which may have been paid for before.
+    """A training of some seeds of a cell that is due, and may be paid for already.
 
     Args:
         outputs: the files that it writes, by key, with or without the cell's wildcards.
@@ -150,7 +150,7 @@ def due_training(
 
 
 def certified_cells(study: dict, dataset: str) -> list[dict]:
-    """What certifying is told of each cell of a data set: its name, and what its ledger must state."""
+    """The parameters of the certificates of a data set's cells: each name, and what its ledger must state."""
     unnamed = has_unnamed_rows(study, dataset)
     return [
         {"name": cell.path, "stated": stated_of(study, cell), "unnamed": unnamed} for cell in cells_of(study, dataset)
@@ -158,6 +158,6 @@ def certified_cells(study: dict, dataset: str) -> list[dict]:
 
 
 def summarised_cells(study: dict) -> list[dict]:
-    """What the summary is told of each cell: its names, and what it must bear."""
+    """The parameters of the summary: each cell's names, and the hashes that it must carry."""
     expected = expected_makers(study)
     return [asdict(cell) | {"name": cell.path, "expected": expected[cell.path]} for cell in unfold(study)]

@@ -1,4 +1,4 @@
-"""Before secure noise is drawn on somebody's own records: what a run will spend, and a yes to that."""
+"""Confirmation by the owner before secure noise spends budget on their own records."""
 
 import math
 import os
@@ -33,7 +33,7 @@ _YES = ("y", "yes")
 def first_spending(
     study: dict, due: Sequence[Job], book: Spending, ask: Callable[[str], str | None] | None
 ) -> list[str]:
-    """State what a run will spend of data sets of one's own, beside what was spent before, and have it confirmed.
+    """State what a run will spend on the user's own data sets, besides earlier spending, and have it confirmed.
 
     Where the config has a budget, nothing is asked: its owner has said how much may be spent. Of trainings that were
     begun, and go on, the book has all that they spend: they are not asked for again.
@@ -118,7 +118,7 @@ def _with_earlier(
 
 
 def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: Spending) -> None:
-    """Refuse models that keep the budget one by one, and not together: which of them are trained would be chance.
+    """Refuse models that fit the budget one by one but not together: which ones got trained would be chance.
 
     Args:
         cells: that are due, one for each seed. What one of them has begun, and goes on with, counts once.
@@ -177,7 +177,7 @@ def _due(study: dict, due: Sequence[Job], paid: PaidModels, begun: Sequence[Mapp
 
 
 def ask_on_terminal(question: str) -> str | None:
-    """What is answered at the terminal that the run was started in; None where there is none.
+    """The answer typed on the terminal that the run was started from; None where there is none.
 
     Whoever draws there (workflow/terminal) is told before, and leaves it.
     """

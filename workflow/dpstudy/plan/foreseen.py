@@ -1,4 +1,4 @@
-"""Refusals that jobs would end in after others have run, told before the first one: each by the code that the job has.
+"""Refusals of later jobs, made before the first one by the same code.
 
 What is imported is imported only where a study asks for it: a plan starts without torch.
 """
@@ -18,7 +18,7 @@ from dpstudy.plan.wildcards import cell_of
 
 
 def foresee(study: dict, due: Sequence[Job]) -> None:
-    """Refuse what the trainings and releases that are due could not end in.
+    """Refuse due trainings and releases that are certain to fail.
 
     Raises:
         StudyError: each of them, in a sentence.
@@ -36,7 +36,7 @@ def foresee(study: dict, due: Sequence[Job]) -> None:
 
 
 def check_starts(study: dict, trained: Sequence[Cell]) -> None:
-    """Refuse weights that were brought and are not those of the network whose training is to start from them.
+    """Refuse user-supplied weights that do not fit the network that starts from them.
 
     Raises:
         StudyError: names the file, and the network that takes it, if one is near.
@@ -57,7 +57,7 @@ def check_starts(study: dict, trained: Sequence[Cell]) -> None:
 
 
 def check_reach(study: dict, trained: Sequence[Cell]) -> None:
-    """Refuse an epsilon that the fixed noise of a private normalisation alone goes beyond.
+    """Refuse a target epsilon that private normalisation with its fixed noise alone exceeds.
 
     Raises:
         StudyError: names the entry and its epsilon, and what the normalisation costs.
@@ -86,7 +86,7 @@ def check_reach(study: dict, trained: Sequence[Cell]) -> None:
 
 
 def check_release(study: dict, cell: Cell) -> None:
-    """Refuse to train a cell for a release that could not be: what its ledger and metrics will say is in the config.
+    """Refuse to train a cell for a release that is certain to be refused, by what the config says of it.
 
     Raises:
         StudyError: as the release would say it.

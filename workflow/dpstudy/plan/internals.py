@@ -1,4 +1,4 @@
-"""What dpstudy does with Snakemake beyond its public interface; all of it stands here.
+"""Every use of Snakemake's internals, beyond its public interface.
 
 Where Snakemake has no setting for something, its own objects and files are used: the jobs that a run is about to start,
 its limit of jobs a second, a resource of rules that were parsed, the sizes of inputs, and its records of what made each
@@ -34,7 +34,7 @@ _DEFAULT_RATE = (100, 1)  # jobs a time span in seconds
 
 @dataclass(frozen=True)
 class Job:
-    """A job of a run.
+    """A job of a Snakemake run.
 
     Attributes:
         rule: its name.
@@ -56,7 +56,7 @@ class Job:
 
 
 def is_module(workflow) -> bool:
-    """Whether rules are read for another workflow, which has this one as a module."""
+    """Whether the rules are loaded as a module of another workflow."""
     return not workflow.modifier.is_main_snakefile()
 
 
@@ -66,7 +66,7 @@ def due_jobs(workflow) -> list[Job]:
 
 
 def all_jobs(workflow) -> list[Job]:
-    """Every job that what was asked for is made by, those included that need not run."""
+    """Every job behind the requested targets, including those that need not run."""
     return [_job(job) for job in workflow.dag.jobs]
 
 
@@ -83,14 +83,14 @@ def _job(job) -> Job:
 
 
 def readings(workflow) -> list[list]:
-    """[rule, rule that reads it, how often] of a run, sorted; the rule `all` left out."""
+    """Sorted [rule, rule that reads its output, count] of a run, without the rule `all`."""
     dependencies = workflow.dag.dependencies
     edges = Counter((source.rule.name, job.rule.name) for job in workflow.dag.jobs for source in dependencies[job])
     return [[*edge, count] for edge, count in sorted(edges.items()) if "all" not in edge]
 
 
 def unthrottle(workflow) -> None:
-    """Lift Snakemake's default limit of 100 jobs a second; one of the user's own stays.
+    """Lift Snakemake's default limit of 100 jobs a second; a limit set by the user is kept.
 
     With a limit, each look at the ready jobs makes another one a second later, for ever: as many every second as jobs
     have ended (Snakemake 9.27). After a few hundred jobs that took a core.
@@ -101,12 +101,12 @@ def unthrottle(workflow) -> None:
 
 
 def keep_going(workflow) -> None:
-    """Go on with other jobs where one fails, as `--keep-going` does."""
+    """Continue with other jobs after one fails, as `--keep-going` does."""
     workflow.scheduler.keepgoing = True
 
 
 def tell_when_planned(workflow, look: Callable[[], str]) -> None:
-    """Say at the end of a dry run, which runs no hook, what `look` finds once its jobs are known; "" for nothing."""
+    """Print the result of `look` at the end of a dry run, which runs no hooks; "" prints nothing."""
     from snakemake.logging import logger
 
     build, end, found = workflow._build_dag, workflow.log_provenance_info, []
@@ -125,8 +125,7 @@ def tell_when_planned(workflow, look: Callable[[], str]) -> None:
 
 
 def refuse_other_reports(workflow) -> None:
-    """Refuse `--report` of results that are not this study's as it stands: Snakemake packs what lies there, another
-    study's report of the same name included.
+    """Refuse `--report` when results are out of date: Snakemake would pack another study's report.
 
     Raises:
         WorkflowError: when the report is to be made.
@@ -154,7 +153,7 @@ def refuse_other_reports(workflow) -> None:
 
 
 def run_here(workflow, names: Iterable[str]) -> None:
-    """Of a run whose jobs are submitted to a cluster: run those of some rules where Snakemake itself runs.
+    """On a cluster, run the jobs of some rules where Snakemake itself runs.
 
     Each takes one of the resource `here`, which the profile has as many of as Snakemake runs such jobs at a time: a
     thousand that wait for their turn would keep `jobs` from being submitted.
@@ -171,7 +170,7 @@ def run_here(workflow, names: Iterable[str]) -> None:
 
 
 def look_up_sizes() -> None:
-    """Have `input.size_mb` ask the disk.
+    """Make `input.size_mb` read sizes from the disk.
 
     Snakemake's own runs an event loop, which it cannot while another runs, as it does for `--report`: it leaves such a
     resource unknown, and a RuntimeWarning for each job.
@@ -189,7 +188,7 @@ def look_up_sizes() -> None:
 
 
 def keep_records() -> None:
-    """Make Snakemake keep its records in RECORDS; those that it had before are moved there.
+    """Make Snakemake keep its metadata records in RECORDS, and move earlier ones there.
 
     Where both are there, those of the results hold: they came with them. Where nothing can be written, all stays as
     it is.
@@ -212,7 +211,7 @@ def keep_records() -> None:
 
 
 def record_own_jobs() -> None:
-    """Called in a job of a queue: its own Snakemake records what made its outputs.
+    """Make a job on a cluster record what made its outputs; called within the job.
 
     Else only the run that sent it does, and what a job makes after its run died would be made once more. Snakemake does
     so where it sends all jobs at once (`immediate_submit`) and ends before they do.
@@ -236,7 +235,7 @@ def record_own_jobs() -> None:
 
 
 def unrecorded(paths: Iterable[str]) -> list[str]:
-    """Those of the files that exist, and that no record says what made them.
+    """The existing files without a record of what made them.
 
     A file that Snakemake knows to be half-made is not among them: it is made anew anyway.
     """
@@ -254,8 +253,11 @@ def unrecorded(paths: Iterable[str]) -> list[str]:
 
 
 def copied_without_times(workflow) -> list[str]:
-    """Of jobs that are due because an input is newer than an output, an output each where both have another time than
-    when they were made: they were copied without their times. Of jobs that are forced none."""
+    """One output of each due job whose files seem to have been copied without modification times.
+
+    Such a job is due because an input is newer than an output, while both have another time than when they were made.
+    Forced jobs are not listed.
+    """
 
     def moved(path) -> bool:
         dated = f"{path}/{_DATED}" if os.path.isdir(path) else path
@@ -278,7 +280,7 @@ def _has_long_record(name: str, longest: int) -> bool:
 
 
 def outdate(paths: Iterable[str]) -> list[str]:
-    """Make files, and folders of a rule, older than what they are made from, so that Snakemake makes them anew.
+    """Set files (and folders of a rule) to an old modification time, so that Snakemake makes them again.
 
     Returns:
         paths

@@ -1,4 +1,4 @@
-"""A hash of how the config makes what a cell reads."""
+"""A hash of the config that determines a cell's inputs."""
 
 from dpstudy.config.cells import Cell
 from dpstudy.features import parts_of
@@ -8,7 +8,7 @@ from dpstudy.provenance.hashes import config_hash
 
 
 def origin_of(study: dict, cell: Cell) -> str:
-    """A hash of all that the config says of what a cell is made from: images, features, networks, fits, public sets."""
+    """A hash of all config that a cell's inputs are made from: images, features, networks, fits, public sets."""
     options, start = study["features"][cell.features], cell.options(study).get("start")
     fit = study["fits"].get(options.get("fit"), {})
     parts = (*parts_of(options), *parts_of(fit.get("features", fit)))

@@ -1,4 +1,4 @@
-"""What a study does outside its ledgers, told from where its features come from: sentences of `not_accounted`."""
+"""Privacy costs outside a study's ledgers, as sentences for `not_accounted`."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ DEFAULTS_CHOSEN = (
 
 
 def outside_ledger(config: dict, features: str, start: str | dict | None, publics: Sequence[str]) -> list[str]:
-    """What cells on a feature set, trained from `start`, do outside their ledger; a sentence each.
+    """Sentences on what cells with these features and this `start` do outside their ledger.
 
     Args:
         publics: the public sets that made the features or the start.
@@ -77,16 +77,17 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
 
 
 def kept_numbers(study: dict, dataset: str) -> list[str]:
-    """What a ledger says of a data set whose own records keep row numbers; a sentence, or none."""
+    """The ledger's sentence on a data set whose own records are named by row numbers, if it applies."""
     sources = own_sources(study["datasets"][dataset])
     unnamed = any(may_be_numbered(source) and source["reader"] != LABELS for source in sources)
     return [KEPT_NUMBERS] if unnamed and numbered(study, dataset) else []
 
 
 def inherited_choices(dataset: dict, entry: dict) -> list[str]:
-    """Choices that an entry has from defaults of this library which were made by looking at the very records it is
-    trained on; a sentence each. A benchmark is known by the reader of its own format alone, so each says whose records
-    it is about, and copies in another format are not recognised.
+    """Sentences on defaults of this library that were chosen by looking at the very records trained on.
+
+    A benchmark is known by the reader of its own format alone, so each sentence says whose records it is about, and
+    copies in another format are not recognised.
 
     Args:
         dataset: the config of the private data set.
@@ -138,12 +139,11 @@ def _of_public(public: str, config: dict) -> list[str]:
 
 
 def is_chosen(public: str, config: dict) -> bool:
-    """Whether images of a public set are left out where private records match them, so that what is trained on the rest
-    depends on private records."""
+    """Whether public images that match private ones are left out, so that the public set depends on private records."""
     return config["public"][public]["matched"] and config["dedup"]["drop"] == "public"
 
 
 def is_planted(public: str, config: dict) -> bool:
-    """Whether a public set holds copies of private records: of any but a published benchmark's test split."""
+    """Whether a public set holds planted copies of private records, other than of a public test split."""
     plant = config["public"][public].get("plant")
     return bool(plant) and (plant["split"] != "test" or not test_is_public(config["datasets"][plant["dataset"]]))

@@ -1,4 +1,4 @@
-"""Where every file of a study lies: each path once, with the wildcards of the rule that makes it.
+"""The path of every file of a study, each defined once, with the wildcards of the rule that makes it.
 
 >>> METRICS.format(dataset="digits", features="pixels", entry="ls", epsilon="1")
 'results/cells/digits/pixels/ls/eps=1/metrics.json'
@@ -92,7 +92,7 @@ CODE_LIST = f"{RESULTS}/code/{{script}}/{{method}}.sha256"
 
 
 def log(rule: str, names: str) -> str:
-    """The log of a rule's jobs, which their wildcards tell apart.
+    """The path of a job's log; wildcards distinguish the jobs of a rule.
 
     >>> log("extract_shard", "{dataset}/{shard}")
     'results/logs/extract_shard/{dataset}/{shard}.log'
@@ -101,12 +101,12 @@ def log(rule: str, names: str) -> str:
 
 
 def benchmark(rule: str, names: str) -> str:
-    """What a rule's jobs took, likewise."""
+    """The path of a job's benchmark file (run time and memory)."""
     return f"{BENCHMARKS}/{rule}/{names}.tsv"
 
 
 def shard_name(number: int) -> str:
-    """The number of a shard as paths have it.
+    """A shard's number as written in paths.
 
     >>> shard_name(7)
     '00007'

@@ -1,4 +1,4 @@
-"""What a study takes from public data: networks, weights, projections, and which public images matched private ones."""
+"""What cells take from public data: networks, weights and projections, and how public sets were de-duplicated."""
 
 from dpstudy.config.locations import weights_file
 from dpstudy.config.origins import publics_trained_on
@@ -10,7 +10,7 @@ Start = str | dict | None  # the name of a backbone, or a file of weights: what 
 
 
 def start_files(study: dict, start: Start) -> list[str]:
-    """The file of weights that a cell's training starts from."""
+    """The weights that a training starts from."""
     if start is None:
         return []
     if isinstance(start, str):
@@ -19,7 +19,7 @@ def start_files(study: dict, start: Start) -> list[str]:
 
 
 def publics_of(study: dict, features: str, start: Start = None) -> list[str]:
-    """The public sets that a feature set's network, or a start, was trained on, or its projection fitted on."""
+    """The public sets behind a feature set or a start: of pre-training, of its fit, and of user-supplied weights."""
     options = study["features"][features]
     parts = parts_of(options)
     named = [study["backbones"][part["backbone"]]["public"] for part in parts if "backbone" in part]
@@ -34,29 +34,31 @@ def is_matched(study: dict, public: str) -> bool:
 
 
 def kept_for(study: dict, features: str, start: Start = None) -> list[str]:
-    """What de-duplication kept, where private records that match a public set are dropped; else nothing."""
+    """The lists of private records that de-duplication kept; none unless it drops private records."""
     if study["dedup"]["drop"] != "private":
         return []
     return [paths.KEPT.format(public=one) for one in publics_of(study, features, start) if is_matched(study, one)]
 
 
 def kept_for_training(study: dict, public: str) -> list[str]:
-    """What de-duplication kept of a public set; nothing where it drops private records: then what is trained or fitted
-    on the set does not depend on them at all."""
+    """The list of a public set's images that de-duplication kept; none where it drops private records.
+
+    Then what is trained or fitted on the set does not depend on private records at all.
+    """
     if study["dedup"]["drop"] == "private" or not is_matched(study, public):
         return []
     return [paths.KEPT.format(public=public)]
 
 
 def matching_of(study: dict, public: str) -> dict | None:
-    """How a public set was matched before a network is trained on it, for the network's card; None: it was not."""
+    """The de-duplication of a public set before a network is trained on it, for the network's card; None for none."""
     if not is_matched(study, public):
         return None
     return {"drop": "private"} if study["dedup"]["drop"] == "private" else study["dedup"]
 
 
 def never_compared(study: dict, features: str, start: Start) -> list[str]:
-    """What made a cell's features, or its start, and was never compared with the private records."""
+    """The public sets and weights behind a cell's features or start that were not de-duplicated."""
     found = [public for public in publics_of(study, features, start) if not is_matched(study, public)]
     if isinstance(start, dict) and isinstance(start["trained_on"], str):
         found.append(start["weights"])
@@ -69,8 +71,10 @@ def never_compared(study: dict, features: str, start: Start) -> list[str]:
 
 
 def backbone_folder(options: dict) -> str | None:
-    """Where the backbone of a feature set or fit lies, or a package's weights, converted; of several parts, where all
-    of them lie; None for an extractor without one."""
+    """The folder of a feature set's or fit's backbone; None for an extractor without one.
+
+    It is that of a package's converted weights, or of several parts the folder of all backbones.
+    """
     if "parts" in options:
         return paths.BACKBONES
     if package := package_of(options):
@@ -79,7 +83,7 @@ def backbone_folder(options: dict) -> str | None:
 
 
 def backbone_files(options: dict) -> list[str]:
-    """The files of its backbones."""
+    """The backbone files of a feature set."""
     return [
         path.format(backbone=part["backbone"])
         for part in parts_of(options)
@@ -89,35 +93,37 @@ def backbone_files(options: dict) -> list[str]:
 
 
 def fit_folder(options: dict) -> str | None:
-    """Where the fit of a feature set lies; None where it has none."""
+    """The folder of a feature set's fit; None where it has none."""
     return paths.FIT.format(fit=options["fit"]) if "fit" in options else None
 
 
 def fit_files(options: dict) -> list[str]:
-    """Its files."""
+    """The files of a feature set's fit."""
     return [path.format(fit=options["fit"]) for path in (paths.PROJECTION, paths.FIT_CARD)] if "fit" in options else []
 
 
 def fit_points(options: dict) -> list[str]:
-    """Its public points; none where a feature set has no fit."""
+    """The public points of a feature set's fit; none where it has no fit."""
     return [paths.FIT_POINTS.format(fit=options["fit"])] if "fit" in options else []
 
 
 def package_of(options: dict) -> str | None:
-    """The Python package that the weights of a feature set's network come from."""
+    """The Python package with the weights of a feature set's network, or None."""
     weights = options.get("weights")
     return weights["package"] if isinstance(weights, dict) else None
 
 
 def packages(study: dict) -> list[str]:
-    """Those of a study."""
+    """The Python packages with weights that a study uses."""
     parts = (part for options in study["features"].values() for part in parts_of(options))
     return sorted({package for part in parts if (package := package_of(part))})
 
 
 def weights_files(study: dict, options: dict) -> list[str]:
-    """The files of public networks that the user brings, others make the features anew; and those of packages' weights,
-    converted, with their cards."""
+    """The files of public networks' weights behind a feature set: the user's, and converted ones of packages.
+
+    Other weights make the features anew. Those of packages come with their cards.
+    """
     found = []
     for part in parts_of(options):
         if package := package_of(part):
@@ -128,17 +134,17 @@ def weights_files(study: dict, options: dict) -> list[str]:
 
 
 def brought_weights(study: dict, options: dict) -> list[str]:
-    """Of these files those that the user brings, in the order of the parts."""
+    """The files of weights that the user supplies for a feature set, in the order of its parts."""
     return [str(path) for part in parts_of(options) if (path := weights_file(study, part))]
 
 
 def devices_of_backbone(study: dict, backbone: str) -> int:
-    """How many processes share a pre-training."""
+    """The number of processes of a pre-training."""
     return study["backbones"][backbone].get("devices", 1)
 
 
 def threads_of_backbone(study: dict, backbone: str) -> int:
-    """One each, and one for each process that makes pictures."""
+    """The number of threads of a pre-training: one per process and data worker."""
     return devices_of_backbone(study, backbone) * (1 + study["backbones"][backbone].get("workers", 0))
 
 
@@ -153,32 +159,32 @@ def images_of_backbone(study: dict, backbone: str) -> list[str]:
 
 
 def folder_of_backbone(study: dict, backbone: str) -> str:
-    """The folder of the splits of these images."""
+    """The folder of the public set that a backbone is trained on."""
     return paths.SOURCE.format(source=study["backbones"][backbone]["public"])
 
 
 def kept_for_backbone(study: dict, backbone: str) -> list[str]:
-    """What de-duplication kept of these images, where it drops public ones."""
+    """The list of a backbone's public images that de-duplication kept, if it drops public images."""
     return kept_for_training(study, study["backbones"][backbone]["public"])
 
 
 def matching_of_backbone(study: dict, backbone: str) -> dict | None:
-    """How these images were matched, for the network's card."""
+    """The de-duplication of a backbone's public images, for its card."""
     return matching_of(study, study["backbones"][backbone]["public"])
 
 
 def checkpoint_of_backbone(study: dict, backbone: str) -> str:
-    """Where its training keeps its checkpoint."""
+    """The path of a pre-training's checkpoint."""
     return paths.BACKBONE_CHECKPOINT.format(backbone=backbone)
 
 
 def fitted_on(study: dict, fit: str) -> dict:
-    """What a projection is fitted on: a feature set, or what its own keys say of one."""
+    """The feature set that a projection is fitted on, named or given by the fit's own keys."""
     return study["fits"][fit].get("features", study["fits"][fit])
 
 
 def fit_options(study: dict, fit: str) -> dict:
-    """The config entry of a fit, with what its features are extracted by."""
+    """The config entry of a fit, with the extraction options of its features."""
     options = study["fits"][fit]
     return options | ({"features": _told(options["features"])} if "features" in options else {})
 
@@ -189,38 +195,38 @@ def images_of_fit(study: dict, fit: str) -> list[str]:
 
 
 def folder_of_fit(study: dict, fit: str) -> str:
-    """The folder of the splits of these images."""
+    """The folder of the public set that a projection is fitted on."""
     return paths.SOURCE.format(source=study["fits"][fit]["public"])
 
 
 def kept_for_fit(study: dict, fit: str) -> list[str]:
-    """What de-duplication kept of these images, where it drops public ones."""
+    """The list of a fit's public images that de-duplication kept, if it drops public images."""
     return kept_for_training(study, study["fits"][fit]["public"])
 
 
 def backbone_files_of_fit(study: dict, fit: str) -> list[str]:
-    """The files of the networks whose features are projected, where there are any."""
+    """The files of the networks whose features are projected, if any."""
     options = fitted_on(study, fit)
     return list(dict.fromkeys([*backbone_files(options), *weights_files(study, options)]))
 
 
 def backbone_folder_of_fit(study: dict, fit: str) -> str | None:
-    """Their folder."""
+    """The folder of the networks whose features are projected."""
     return backbone_folder(fitted_on(study, fit))
 
 
 def backbone_folder_of_features(study: dict, features: str) -> str | None:
-    """The folder of the network that makes features."""
+    """The folder of a feature set's network."""
     return backbone_folder(study["features"][features])
 
 
 def fit_folder_of_features(study: dict, features: str) -> str | None:
-    """The folder of the projection of features."""
+    """The folder of a feature set's projection."""
     return fit_folder(study["features"][features])
 
 
 def extraction_options(study: dict, features: str) -> dict:
-    """What an extraction is told of a feature set: not what only ledgers say."""
+    """The options of a feature set that its extraction depends on; those for ledgers only are left out."""
     return _told(study["features"][features])
 
 
@@ -230,7 +236,7 @@ def _told(options: dict) -> dict:
 
 
 def extraction_inputs(study: dict, dataset: str, features: str, split: str, shard: str) -> list[str]:
-    """The image shard with its manifest, and the network and the projection where the feature set has them."""
+    """The input files of an extraction: an image shard, its manifest, and any network and projection."""
     options, names = study["features"][features], {"source": dataset, "split": split, "shard": shard}
     images = [path.format(**names) for path in (paths.DATA_MANIFEST, paths.DATA_SHARD)]
     made = [*backbone_files(options), *weights_files(study, options), *fit_files(options)]

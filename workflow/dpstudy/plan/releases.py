@@ -1,4 +1,4 @@
-"""What the bundle of one cell is made of, and what its papers must say."""
+"""Inputs and parameters of a cell's release (its bundle)."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,7 +13,7 @@ from dpstudy.plan.training import start_of
 
 
 def facts(study: dict, cell: Cell) -> dict:
-    """What the release of a cell is told of its folder, of its features and of the public data that made them."""
+    """The parameters of a release about the cell's folder, its features and the public data behind them."""
     features = study["features"][cell.features]
     return {
         "cell": paths.CELL_FOLDER.format(**asdict(cell)),
@@ -36,20 +36,19 @@ def _where(study: dict, cell: Cell, holds: Callable[[str, dict], bool]) -> list[
 
 
 def feature_files(study: dict, features: str) -> list[str]:
-    """The files that the features of a bundle's model are made with: network, projection, and weights that were
-    brought."""
+    """The files that a bundle's features are computed with: network, projection and user-supplied weights."""
     options = study["features"][features]
     made = [*publics.backbone_files(options), *publics.fit_files(options)]
     return [*made, *publics.weights_files(study, options)]
 
 
 def test_manifest(study: dict, dataset: str) -> str:
-    """What is public of the records that the model was scored on."""
+    """The manifest of the test split, the public facts of the records that the model was scored on."""
     return paths.DATA_MANIFEST.format(source=dataset, split="test")
 
 
 def certified_cell(study: dict, cell: Cell) -> dict:
-    """What certifying a bundle's cell is told: what it learned from may be gone."""
+    """The parameters of a bundle's certificate; its training data may be deleted already."""
     return {
         "name": cell.path,
         "stated": stated_of(study, cell) | {"manifests": []},
@@ -58,5 +57,8 @@ def certified_cell(study: dict, cell: Cell) -> dict:
 
 
 def kept_replays(study: dict, dataset: str) -> str:
-    """Replays that certifying the data set has made. No input of the rule: all other cells would have to be there."""
+    """The file of replays that the data set's certificates have made.
+
+    It is no input of the rule: all other cells would have to be there.
+    """
     return paths.REPLAYS.format(dataset=dataset)

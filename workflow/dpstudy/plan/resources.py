@@ -1,4 +1,4 @@
-"""The memory that jobs declare, in megabytes: python -m benchmarks memory holds it against what they take.
+"""The memory in megabytes that jobs declare; `python -m benchmarks memory` compares it with what they use.
 
 Each function of (study, wildcards, input) says what a job of one rule takes at most, from the config, the wildcards and
 the files that it reads, as Snakemake gives them.
@@ -35,8 +35,9 @@ DISTRIBUTIONS_MB = 95  # of privacy loss distributions
 
 @functools.cache
 def gpus() -> int:
-    """GPUs that a job asks for: one where this machine has any, or DPSTUDY_GPU says so. A profile's set-resources
-    overrides it.
+    """The number of GPUs of a job: one if this machine has any, or as DPSTUDY_GPU says.
+
+    A profile's set-resources overrides it.
 
     Raises:
         StudyError: DPSTUDY_GPU is neither 0 nor 1.
@@ -45,36 +46,39 @@ def gpus() -> int:
 
 
 def by_size(least: float, factor: float) -> Megabytes:
-    """Megabytes from the size of the inputs."""
+    """A function that gives a job's megabytes from the total size of its inputs."""
     return lambda study, wildcards, input: int(least + factor * input.size_mb)
 
 
 def by_largest(least: float, factor: float) -> Megabytes:
-    """Megabytes from the size of the largest input."""
+    """A function that gives a job's megabytes from the size of its largest input."""
     return lambda study, wildcards, input: int(least + factor * max(input.size_files_mb))
 
 
 def with_gpu(megabytes: float) -> int:
-    """What torch takes on a CPU, and more of it with a GPU."""
+    """The megabytes that torch takes: this many on a CPU, more with a GPU."""
     return int(megabytes + GPU_MB * gpus())
 
 
 @functools.cache
 def decoded_mb(paths: tuple[str, ...]) -> float:
-    """Megabytes of the largest of some shards, its columns unpacked, as their footers say; 0 where none is whole."""
+    """Uncompressed megabytes of the largest row group of some shards, by their footers; 0 where none is complete."""
     return max((unpacked_bytes(path) for path in paths), default=0) / 1e6
 
 
 def in_half_precision(study: dict, features: str) -> bool:
-    """Whether features are kept in float16, and twice as large where they are worked on."""
+    """Whether features are stored in float16, so that they take twice as much in memory."""
     return study["features"][features].get("dtype") == "float16"
 
 
 def streaming(
     megabytes_least: float, factor: float, limit: float, beyond: float = 1.7, processes: int = 1
 ) -> Megabytes:
-    """Megabytes of a job, or of each of several processes that share what it learns from, that holds that up to a
-    limit, and beyond it reads it a few shards at a time; what models are scored on is held."""
+    """A function that gives the megabytes of a job that holds its training data up to a limit, and else streams them.
+
+    Beyond the limit it reads a few shards at a time. Data that models are scored on are held. Of several processes each
+    has its share.
+    """
 
     def megabytes(study: dict, wildcards: Any, input: Any) -> int:
         scored_on = [*input.get("test", []), *input.get("validation", [])]
@@ -88,7 +92,7 @@ def streaming(
 
 
 def matrix_of(manifest: str) -> tuple[int, int]:
-    """(d, m) of a feature set, from its manifest."""
+    """(d, m), the numbers of features and classes of a feature set, from its manifest."""
     content = content_of(manifest)
     try:
         return int(content["dim"]), len(content["classes"])
@@ -97,7 +101,10 @@ def matrix_of(manifest: str) -> tuple[int, int]:
 
 
 def content_of(manifest: str) -> Any:
-    """A manifest's content. Where it is still to be made, Snakemake asks again; the job says it if it is damaged."""
+    """The content of a manifest; None where it is damaged, which the job itself will report.
+
+    Where it is still to be made, Snakemake asks again.
+    """
     with open(manifest, encoding="utf-8") as file:
         try:
             return json.load(file)
@@ -106,7 +113,7 @@ def content_of(manifest: str) -> Any:
 
 
 def solving(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of what has no curve: least squares reads sums, the others records."""
+    """mem_mb of a training without a curve: least squares reads sums, others read records."""
     options = cell_of(wildcards).options(study)
     if options["method"] == "least_squares":  # where it pays for a choice, it reads validation records
         dim = matrix_of(input.train[0])[0]
@@ -117,8 +124,10 @@ def solving(study: dict, wildcards: Any, input: Any) -> int:
 
 
 def with_scores(megabytes: Megabytes, seeds: int | None = None) -> Megabytes:
-    """The same, and what the models of so many seeds (None: all) make of the test records: held three times while it is
-    written."""
+    """A function that adds to `megabytes` the memory of the test scores of `seeds` models (None: all).
+
+    They are held three times while they are written.
+    """
 
     def more(study: dict, wildcards: Any, input: Any) -> int:
         manifest = content_of(input.test[0])
@@ -133,22 +142,22 @@ def with_scores(megabytes: Megabytes, seeds: int | None = None) -> Megabytes:
 
 
 def sum_bytes(study: dict) -> int:
-    """Of a number in a private sum: exact ones are float64."""
+    """The bytes per number in a private sum: exact sums are float64."""
     return 8 if study["noise"] == "secure" else 4
 
 
 def seed(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of the training of one seed, by several processes where there are."""
+    """mem_mb of training one seed, for all its processes."""
     return devices_of(study, cell_of(wildcards)) * with_scores(stepped, 1)(study, wildcards, input)
 
 
 def claimed(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of a training that attacks its own claim."""
+    """mem_mb of a training that also attacks its method's claimed guarantee."""
     return with_scores(by_size(with_gpu(1100), 4))(study, wildcards, input)
 
 
 def black_box(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of an attack by losses, which trains networks."""
+    """mem_mb of a black-box audit, which trains networks."""
     return int(with_gpu(1100) + engine(cell_of(wildcards).options(study), input) + int(6 * input.size_mb))
 
 
@@ -163,14 +172,17 @@ def without_torch(study: dict, wildcards: Any, input: Any) -> bool:
 
 
 def tuning(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of a search: that of the cells that it chooses for."""
+    """mem_mb of a hyper-parameter search, as of the cells that it is for."""
     curve = wildcards.entry in entries_where(study, curve=True)
     return (stepped if curve else solving)(study, wildcards, input)
 
 
 def stepped(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of a training in steps: full batches may be read anew, mini-batches picked from a file, and their noise is
-    found by privacy loss distributions."""
+    """mem_mb of a training in steps.
+
+    Full batches may be read anew, mini-batches picked from a file, and their noise is found by privacy loss
+    distributions.
+    """
     options = cell_of(wildcards).options(study)
     sampled = is_sampled(options)
     if without_torch(study, wildcards, input):
@@ -192,7 +204,7 @@ def stepped(study: dict, wildcards: Any, input: Any) -> int:
 
 
 def engine(options: Mapping, input: Any) -> float:
-    """mem_mb of the gradients that a network's training forms at once on a CPU."""
+    """mem_mb of the per-record gradients that a network's training holds at once on a CPU."""
     if options["method"] != "network_dpsgd" or gpus():
         return 0
     shape = (content_of(input.train[0]) or {}).get("image_shape") or [32, 32, 3]
@@ -205,7 +217,7 @@ def engine(options: Mapping, input: Any) -> float:
 
 
 def is_sampled(options: Mapping) -> bool:
-    """Whether what is released of batches is of samples, or a search may try such."""
+    """Whether an entry's releases are of sampled batches, or its search may try such."""
     if options["method"] == "instance_smoothing":  # its batches train W, without any noise
         return False
     searched = options.get("tuning", {}).get("space", {})
@@ -213,7 +225,7 @@ def is_sampled(options: Mapping) -> bool:
 
 
 def scoring(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of what scores are worth: areas take scikit-learn, intervals weigh each test record in each sample."""
+    """mem_mb of evaluating scores: areas need scikit-learn, and intervals weight each test record in each sample."""
     held = sum(decoded_mb((path,)) for path in input.scores)
     try:
         records = 1e6 * held / (4 * content_of(input.run)["classes"] * len(study["seeds"]))
@@ -223,15 +235,14 @@ def scoring(study: dict, wildcards: Any, input: Any) -> int:
 
 
 def audit(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of attacks: for networks, the gradients of all canaries."""
+    """mem_mb of an audit with canaries: for networks, the gradients of all canaries."""
     if has_seed_jobs(study, wildcards.entry):
         return with_gpu(8000)
     return with_gpu(950) if gpus() or cell_of(wildcards).options(study)["method"] in WITH_TORCH else 233
 
 
 def certification(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of certifying: sampled batches need privacy loss distributions, and a replay what a training does beside
-    its records."""
+    """mem_mb of certificates: sampled batches need privacy loss distributions, and replays run trainings."""
     own = [cell.options(study) for cell in unfold(study) if cell.dataset == wildcards.dataset]
     least = 2500 if any(one["method"] in WITH_TORCH for one in own) else 950 if any(map(is_sampled, own)) else 260
     grams = 0.0
@@ -242,35 +253,35 @@ def certification(study: dict, wildcards: Any, input: Any) -> int:
 
 
 def has_class_grams(options: Mapping) -> bool:
-    """Whether an entry holds a matrix of features for each class."""
+    """Whether an entry holds a Gram matrix of features for each class."""
     per_class = method_schema(options["method"]).get("x-per-class", {})
     return options["method"] == "newton" or bool(per_class) and all(options[key] == per_class[key] for key in per_class)
 
 
 def bundle(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of a bundle, whose cell is certified."""
+    """mem_mb of a bundle, including its certificate."""
     sampled = is_sampled(cell_of(wildcards).options(study))
     return int((950 if sampled else 300) + 8 * input.size_mb)
 
 
 def table(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of a table; those of claims compute noise."""
+    """mem_mb of a table; tables of claims calibrate noise."""
     table = study["tables"][wildcards.table]
     least = CLAIMS_MB[table["paper"]] if table_style(table).judges else 0
     return int(max(138, least) + 8 * input.size_mb)
 
 
 def total(study: dict, wildcards: Any, input: Any) -> int:
-    """mem_mb of adding up what is spent: distributions too, where batches are sampled."""
+    """mem_mb of adding up privacy costs, with privacy loss distributions where batches are sampled."""
     sampled = any(is_sampled(cell.options(study)) for cell in unfold(study))
     return int((195 if sampled else 135) + 8 * input.size_mb)
 
 
 def seed_gpus(study: dict, cell: Cell) -> int:
-    """One GPU, where there is one, for each process of a seed's training."""
+    """The number of GPUs of a seed's training: one, where there is one, for each process."""
     return devices_of(study, cell) * gpus()
 
 
 def tuning_gpus(study: dict, cell: Cell) -> int:
-    """One GPU, where there is one, for a search whose trials train in steps."""
+    """The number of GPUs of a search: one, where there is one, if its trials train in steps."""
     return gpus() if method_schema(study["methods"][cell.entry]["method"])["x-curve"] else 0

@@ -1,4 +1,4 @@
-"""Data sets: which splits and shards they have, which files their jobs read, and what these are told."""
+"""Files and parameters of the jobs that prepare data sets, and facts about data sets, splits and shards."""
 
 import functools
 from pathlib import Path
@@ -23,7 +23,7 @@ def options_of(study: dict, source: str) -> dict:
 
 
 def sources(study: dict) -> list[str]:
-    """Every data set, the private ones first."""
+    """All data sets, the private ones first."""
     return [*study["datasets"], *study["public"]]
 
 
@@ -33,17 +33,17 @@ def is_private(study: dict, source: str) -> bool:
 
 
 def is_planted(study: dict, source: str) -> bool:
-    """Whether copies of private images are planted in a public set, for a demonstration."""
+    """Whether a public set has planted copies of private images, for a demonstration."""
     return "plant" in study["public"].get(source, {})
 
 
 def splits(study: dict, source: str) -> tuple[str, ...]:
-    """The splits that a data set is cut into."""
+    """The names of a data set's splits."""
     return split_names(options_of(study, source), private=source in study["datasets"])
 
 
 def training_splits(study: dict, dataset: str) -> list[str]:
-    """The splits that cells are trained on: validation serves tuning alone, so that they train on it too."""
+    """The splits that cells are trained on: all except test, since validation serves only for tuning."""
     return [split for split in splits(study, dataset) if split != "test"]
 
 
@@ -53,17 +53,17 @@ def shards(study: dict, source: str) -> list[tuple[str, int]]:
 
 
 def shard_files(study: dict, source: str, split: str) -> list[str]:
-    """The shards of images of one split."""
+    """The image shards of one split."""
     return _fill(paths.DATA_SHARD, options_of(study, source)["shards"], source=source, split=split)
 
 
 def split_files(study: dict, source: str, split: str) -> list[str]:
-    """The manifest, and the shards, of images of one split."""
+    """The manifest and image shards of one split."""
     return [paths.DATA_MANIFEST.format(source=source, split=split), *shard_files(study, source, split)]
 
 
 def all_files(study: dict, *names: str) -> list[str]:
-    """Manifests and shards of every split of these data sets."""
+    """The manifests and image shards of all splits of these data sets."""
     return [path for source in names for split in splits(study, source) for path in split_files(study, source, split)]
 
 
@@ -72,19 +72,19 @@ def _fill(template: str, shards: int, **names: str) -> list[str]:
 
 
 def feature_shards(study: dict, dataset: str, features: str, split: str) -> list[str]:
-    """The shards that an extraction writes of one split."""
+    """The feature shards of one split."""
     count = study["datasets"][dataset]["shards"]
     return _fill(paths.FEATURES_SHARD, count, dataset=dataset, features=features, split=split)
 
 
 def scaling_of(study: dict, features: str) -> str | None:
-    """How a feature set scales images that it leaves as they are; None where it extracts features."""
+    """The image scaling of a feature set of raw images; None where features are extracted."""
     options = study["features"][features]
     return options["scaling"] if options["extractor"] == "images" else None
 
 
 def feature_files(study: dict, dataset: str, features: str, split: str) -> list[str]:
-    """Manifest and shards of one split of a feature set: those of the images where it leaves them as they are."""
+    """The manifest and shards of one split of a feature set; for raw images, those of the images."""
     if scaling_of(study, features):
         return split_files(study, dataset, split)
     manifest = paths.FEATURES_MANIFEST.format(dataset=dataset, features=features, split=split)
@@ -92,14 +92,14 @@ def feature_files(study: dict, dataset: str, features: str, split: str) -> list[
 
 
 def feature_folder(study: dict, dataset: str, features: str, split: str) -> str:
-    """The folder of these files."""
+    """The folder of one split of a feature set; for raw images, that of the images."""
     if scaling_of(study, features):
         return paths.DATA.format(source=dataset, split=split)
     return paths.FEATURES.format(dataset=dataset, features=features, split=split)
 
 
 def other_splits(study: dict, source: str, split: str) -> list[str]:
-    """The shards of a user's other splits, where it is known whose an image is: no two persons may share one."""
+    """The shards of a data set's other splits, if subjects are known: no two subjects may share an image."""
     options = options_of(study, source)
     if source not in study["datasets"] or not own_data(options["reader"]) or "subject_column" not in options:
         return []
@@ -107,7 +107,7 @@ def other_splits(study: dict, source: str, split: str) -> list[str]:
 
 
 def planted_files(study: dict, source: str, split: str, shard: str) -> list[str]:
-    """The private shards that a demonstration plants in the last shard of a public training split."""
+    """The private shards whose images are planted in the last shard of a public training split."""
     if not is_planted(study, source) or split != "train" or int(shard) != study["public"][source]["shards"] - 1:
         return []
     plant = study["public"][source]["plant"]
@@ -115,8 +115,7 @@ def planted_files(study: dict, source: str, split: str, shard: str) -> list[str]
 
 
 def source_table(study: dict, source: str) -> list[str]:
-    """The user's table of paths and labels, where there is one, or the files with the images that a pattern names: an
-    edit of them makes the shards anew."""
+    """The user's table of paths and labels, or the files that a pattern names; editing them remakes the shards."""
     options = options_of(study, source)
     if "table" not in options:
         return []
@@ -125,14 +124,14 @@ def source_table(study: dict, source: str) -> list[str]:
 
 
 def reader_modules(study: dict, source: str) -> list[str]:
-    """The modules that read a data set, and what it is enlarged by."""
+    """The reader modules of a data set and of its `extra` source."""
     options = options_of(study, source)
     readers = [options["reader"], *([options["extra"]["reader"]] if "extra" in options else [])]
     return [f"dpstudy.data.readers.{reader}" for reader in readers]
 
 
 def reading_options(study: dict, source: str) -> dict:
-    """What a reader is told of a data set: not what only others need, so that another delta reads nothing anew."""
+    """The options of a data set that reading depends on; others, such as delta, must not remake shards."""
     options, others = options_of(study, source), list(_OF_OTHERS)
     others += [] if options.get("beyond") == "truncate" else ["positives", "beyond"]
     # Whose the test records are says how records are named, where it says that they are the user's own at all.
@@ -142,14 +141,14 @@ def reading_options(study: dict, source: str) -> dict:
 
 
 def checking_options(study: dict, source: str) -> SimpleNamespace:
-    """What a shard is checked by as it is read: no reason to read it anew. Also the folder of all data sets."""
+    """Parameters of checks while a shard is read, and the data folder; changing them does not remake shards."""
     options = study["datasets"].get(source, {})
     positives = options.get("positives", 1) if source in study["datasets"] else None
     return SimpleNamespace(data_root=data_root(study), delta=options.get("delta"), positives=positives)
 
 
 def numbered(study: dict, source: str) -> bool:
-    """Whether a user's own records keep row numbers, by which the book of secure noise knows them.
+    """Whether a user's own records are named by row numbers, as an earlier budget log requires.
 
     Raises:
         StudyError: the book is damaged.
@@ -170,7 +169,7 @@ _record_names: dict[str, str] = {}
 
 
 def record_names(study: dict, dataset: str) -> str:
-    """Which records a data set has, for the book of secure noise (config.locations.records_of)."""
+    """The identifiers of a data set's records in the budget log (config.locations.records_of)."""
     key = repr((study["datasets"][dataset], data_root(study)))
     if key not in _record_names:
         _record_names[key] = records_of(study, dataset)
@@ -178,7 +177,7 @@ def record_names(study: dict, dataset: str) -> str:
 
 
 def state_of_images(study: dict, source: str) -> str:
-    """What the user's own images look like from outside: a replaced, added or removed one makes the shards anew."""
+    """A hash of the state of the user's image files; adding, removing or replacing one remakes the shards."""
     from dpstudy.data.state import state_of
 
     entry, root = options_of(study, source), data_root(study)
@@ -189,7 +188,7 @@ def state_of_images(study: dict, source: str) -> str:
 
 
 def facts(study: dict, dataset: str) -> dict:
-    """What a cell is told of its data set."""
+    """The facts of its data set that a cell depends on."""
     options = study["datasets"][dataset]
     found = {key: options[key] for key in _OF_A_CELL if key in options}
     sentences = caveats(options, numbered(study, dataset))
@@ -197,31 +196,33 @@ def facts(study: dict, dataset: str) -> dict:
 
 
 def has_unnamed_rows(study: dict, dataset: str) -> bool:
-    """Whether a data set has records of somebody's own in a format where nothing names them."""
+    """Whether a data set has a user's own records in a format that names no record."""
     return own_rows(study["datasets"][dataset])
 
 
 def place_of_data(study: dict) -> SimpleNamespace:
-    """The folder of all data sets: to move it makes nothing anew."""
+    """The folder of all data sets; moving it remakes nothing."""
     return SimpleNamespace(data_root=data_root(study))
 
 
 def decoding(study: dict, dataset: str) -> dict:
-    """How a data set's images are decoded, besides size and channels: of bundle.json `crop`, and maybe `frame` and
-    `window`."""
+    """The decoding options of a data set's images besides size and channels, for bundle.json.
+
+    They are `crop`, and maybe `frame` and `window`.
+    """
     options = study["datasets"][dataset]
     crop = options.get("resize", "crop" if crops(options["reader"]) else "stretch") == "crop"
     return {"crop": crop} | {key: options[key] for key in ("frame", "window") if key in options}
 
 
 def sum_jobs(study: dict, dataset: str) -> int:
-    """Among how many jobs a pass for sums over a split is shared; never more than it has shards."""
+    """The number of jobs that share a pass for private sums over a split; at most its number of shards."""
     options = study["datasets"][dataset]
     return min(options.get("sum_jobs", 1), options["shards"])
 
 
 def share_files(study: dict, dataset: str, features: str, split: str, share: str) -> list[str]:
-    """The manifest, and the shards of one job's share of a pass for sums."""
+    """The manifest and the shards of one job's share of a pass for private sums."""
     from dpstudy.features.batches import share_of
 
     manifest, *parts = feature_files(study, dataset, features, split)
@@ -229,47 +230,46 @@ def share_files(study: dict, dataset: str, features: str, split: str, share: str
 
 
 def all_shares(study: dict, dataset: str, features: str, split: str, clip: str, grams: str) -> list[str]:
-    """The sums of all jobs that share a pass."""
+    """The files of partial sums of all jobs that share a pass."""
     names = {"dataset": dataset, "features": features, "split": split, "clip": clip, "grams": grams}
     return [paths.SUMS_SHARE.format(**names, share=f"{share:03d}") for share in range(sum_jobs(study, dataset))]
 
 
 def folder(study: dict, source: str, split: str) -> str:
-    """The folder of the images of one split."""
+    """The folder of one split's images."""
     return paths.DATA.format(source=source, split=split)
 
 
 def training_folder(study: dict, source: str) -> str:
-    """That of the training split."""
+    """The folder of the training split's images."""
     return folder(study, source, "train")
 
 
 def contributions(study: dict, dataset: str) -> dict:
-    """What a record counts for in sums: how many labels it has at most, whether a subject's are averaged, and weights
-    of classes, where there are any."""
+    """The contribution bounds of records in private sums: maximum labels, averaging per subject, class weights."""
     options = study["datasets"][dataset]
     found = {"positives": options["positives"], "averaged": options.get("contributions") == "average"}
     return found | {key: options[key] for key in ("class_weights",) if key in options}
 
 
 def summed_at_once(study: dict) -> list[str]:
-    """The data sets whose sums one job makes."""
+    """The data sets whose private sums one job computes."""
     return [name for name in study["datasets"] if sum_jobs(study, name) == 1]
 
 
 def summed_in_shares(study: dict) -> list[str]:
-    """Those whose sums several jobs share."""
+    """The data sets whose private sums several jobs share."""
     return [name for name in study["datasets"] if sum_jobs(study, name) > 1]
 
 
 def all_record_names(study: dict) -> SimpleNamespace:
-    """Which records each data set has, and the books beside them: no reason to add it up anew."""
+    """The record identifiers and budget logs of all data sets; changing them does not remake the total."""
     names = {name: record_names(study, name) for name in study["datasets"]}
     return SimpleNamespace(of=names, books=books_of(study, study["datasets"]))
 
 
 def spent_elsewhere(study: dict) -> list[str]:
-    """What other folders have spent on the study's records: what there is more of makes the total anew.
+    """The spending on the study's records by other folders; any increase remakes the total.
 
     Raises:
         StudyError: a book is damaged.

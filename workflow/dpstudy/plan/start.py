@@ -1,4 +1,4 @@
-"""What is done before the first job of a run, where it is only planned, and when it has ended: Snakemake's hooks."""
+"""Snakemake's hooks: before the first job of a run, after a dry run, and at the end."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from dpstudy.provenance.imports import read_imports
 
 
 def read_study(workflow, config: dict) -> dict:
-    """The checked study that Snakemake's config describes.
+    """The checked study in Snakemake's config.
 
     Raises:
         StudyError: the first mistakes in it, with its file.
@@ -26,7 +26,7 @@ def read_study(workflow, config: dict) -> dict:
 
 
 def when_read(workflow, study: dict) -> None:
-    """Once the rules are read: refuse what may not run, mind the records, and heed the environment (docs/cluster.md).
+    """The hook after rules are read: refuse runs, manage records, and read the environment (docs/cluster.md).
 
     Raises:
         StudyError: says what is wrong.
@@ -42,8 +42,9 @@ def when_read(workflow, study: dict) -> None:
 
 
 def refuse_module(workflow, study: dict) -> None:
-    """Refuse secure noise where another workflow has this one as a module: of a module Snakemake runs no hooks, and
-    nothing would look after models that are paid for.
+    """Refuse secure noise in a module of another workflow.
+
+    Of a module Snakemake runs no hooks, and nothing would look after models that are paid for.
 
     Raises:
         StudyError: it is so.
@@ -56,8 +57,10 @@ def refuse_module(workflow, study: dict) -> None:
 
 
 def mind_records(workflow, study: dict) -> None:
-    """Have Snakemake's records of what made each file lie within the results, and make anew what none of them tells of:
-    Snakemake would take it for current, whatever the config says."""
+    """Keep Snakemake's metadata records within the results, and remake files that have none.
+
+    Snakemake would take such a file for current, whatever the config says.
+    """
     if not workflow.is_main_process:
         if workflow.remote_exec:
             internals.record_own_jobs()
@@ -73,7 +76,7 @@ def mind_records(workflow, study: dict) -> None:
 
 
 def look_before(workflow, study: dict) -> None:
-    """Refuse what cannot end well before the first job, and tell who listens what is about to run.
+    """The hook before the first job: refuse a run that cannot finish properly, and announce what is about to run.
 
     Raises:
         StudyError: says what is wrong.
@@ -95,7 +98,7 @@ def look_before(workflow, study: dict) -> None:
 
 
 def look_ahead(workflow, study: dict) -> str:
-    """What a run would refuse, told where it is only planned; workflow/status.py asks for it in a file."""
+    """The refusal that a run would meet, for a dry run; also written to a file if workflow/status.py asks for it."""
     refused = before.refusal(study, internals.due_jobs(workflow), internals.copied_without_times(workflow))
     if wanted := os.environ.get("DPSTUDY_REFUSED"):
         write_json(wanted, refused)
@@ -103,6 +106,6 @@ def look_ahead(workflow, study: dict) -> str:
 
 
 def announce(workflow, study: dict) -> None:
-    """Name what the study made; who asked for single targets knows their names."""
+    """Print the results of a finished run."""
     whole = before.has("all", internals.all_jobs(workflow))
     print("\n".join(before.made(study)) if whole else "\nDone.")

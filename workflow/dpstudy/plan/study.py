@@ -1,4 +1,4 @@
-"""The study that a run is about: its config loaded, and all that it names looked for."""
+"""Loading the study of a run, with checks that everything it names exists."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +19,7 @@ from dpstudy.schema.spelling import check_keys
 
 
 def load_study(raw: dict, files: Iterable[str | Path] = ()) -> dict:
-    """The study that a config describes; of a confidential one, what it makes is for its owner's eyes from now on.
+    """The checked study of a config; if it is confidential, new files become readable by their owner alone.
 
     Args:
         raw: what the files hold, and what the command line changed of it.
@@ -46,10 +46,12 @@ def load_study(raw: dict, files: Iterable[str | Path] = ()) -> dict:
 
 
 def used(study: dict) -> dict[str, set[str]]:
-    """The data sets, public sets, feature sets and entries that the study's cells are made of: a part of a study
-    (`only`) has few of the whole's.
+    """The data sets, public sets, feature sets and entries that the study's cells need.
 
-    A public set is compared with every private one, so that these are needed where one is."""
+    A part of a study (`only`) has few of the whole's.
+
+    A public set is compared with every private one, so that these are needed where one is.
+    """
     found: dict[str, set[str]] = {kind: set() for kind in ("datasets", "public", "features", "methods")}
     for cell in unfold(study):
         found["datasets"].add(cell.dataset)

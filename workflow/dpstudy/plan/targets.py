@@ -1,4 +1,4 @@
-"""What a study makes: all that it is asked for, and all that another config or library would make otherwise."""
+"""The targets of a study, and all of its files that depend on config or library."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -22,7 +22,7 @@ def cell_files(study: dict, template: str) -> list[str]:
 
 
 def files_by_cell(study: dict, template: str) -> dict[str, str]:
-    """Cell -> one of its files."""
+    """Cell -> its file of this template."""
     return {cell.path: template.format(**asdict(cell)) for cell in unfold(study)}
 
 
@@ -32,31 +32,34 @@ def files_of_dataset(study: dict, dataset: str, template: str) -> list[str]:
 
 
 def facts_of_runs(study: dict) -> str:
-    """The file of a cell that tells its seeds: where scores are not kept, the one that is made of them before they go,
-    so that whoever asks for what follows from it has them judged too."""
+    """The template of the file that lists a cell's seeds: run.json, or metrics.json where scores are not kept.
+
+    Scores are then evaluated before they are deleted, so that whoever asks for what follows from a run has them
+    evaluated too.
+    """
     return paths.RUN if study["evaluation"]["keep_scores"] else paths.METRICS
 
 
 def seed_files(study: dict, cell: Cell) -> list[str]:
-    """What the jobs of a cell's seeds make."""
+    """The files that the jobs of a cell's seeds make."""
     kinds = (paths.SEED_RUN, paths.SEED_LEDGER, paths.SEED_CURVE, paths.SEED_MODEL)
     return [path.format(**asdict(cell), seed=seed) for path in kinds for seed in study["seeds"]]
 
 
 def seed_folders(study: dict, cell: Cell) -> list[str]:
-    """The folders of a cell's seeds, where each is a job."""
+    """The folders of a cell's seeds, where each seed is a job."""
     return [paths.SEED_FOLDER.format(**asdict(cell), seed=seed) for seed in study["seeds"]]
 
 
 def score_files(study: dict, cell: Cell) -> list[str]:
-    """What the models of a cell give on the test split: of all seeds, or of each where each is a job."""
+    """The test scores of a cell: one file, or one per seed where each is a job."""
     if has_seed_jobs(study, cell.entry):
         return [paths.SEED_SCORES.format(**asdict(cell), seed=seed) for seed in study["seeds"]]
     return [paths.SCORES.format(**asdict(cell))]
 
 
 def certificates(study: dict) -> list[str]:
-    """What other accountants say of the cells, a file for each data set."""
+    """The certificates of the cells' ledgers, a file for each data set."""
     return [paths.CERTIFICATE.format(dataset=name) for name in dict.fromkeys(cell.dataset for cell in unfold(study))]
 
 
@@ -66,13 +69,13 @@ def has_curve(study: dict, entry: str) -> bool:
 
 
 def audits_of_claims(study: dict) -> dict[str, str]:
-    """Cell -> what came of attacking its claim, for every cell whose guarantee is claimed and not proved."""
+    """Cell -> its audit, for every cell whose guarantee is claimed but not proved."""
     claimed = claimed_entries(study)
     return {cell.path: paths.AUDIT.format(**asdict(cell)) for cell in unfold(study) if cell.entry in claimed}
 
 
 def audits(study: dict) -> dict[str, str]:
-    """Cell -> its audit, for every cell that the study attacks: claims always, and the entries that `audit` names."""
+    """Cell -> its audit with canaries: of claimed guarantees always, and of the entries that `audit` names."""
     entries, epsilons = study["audit"]["entries"], study["audit"].get("epsilons", study["epsilons"])
     named = [cell for cell in unfold(study) if cell.entry in entries and cell.epsilon in epsilons]
     private = {cell.path: paths.AUDIT.format(**asdict(cell)) for cell in named if cell.epsilon != "inf"}
@@ -80,17 +83,17 @@ def audits(study: dict) -> dict[str, str]:
 
 
 def audit_of(study: dict, cell: Cell) -> list[str]:
-    """The audit of a cell, where the study attacks it."""
+    """The audit of a cell, if it has one."""
     return [path for name, path in audits(study).items() if name == cell.path]
 
 
 def black_boxes(study: dict) -> dict[str, str]:
-    """Cell -> what came of attacking it by the loss of trained models, for the entries that `black_box` names."""
+    """Cell -> its black-box audit, for the entries that `black_box` names."""
     return {cell.path: paths.BLACK_BOX.format(**asdict(cell)) for cell in attacked(study)}
 
 
 def final_targets(study: dict) -> list[str]:
-    """Everything that a study is asked for."""
+    """Everything that a study is asked to make."""
     tables, figures = (
         (paths.TABLE_TEX, paths.TABLE_CSV),
         (paths.FIGURE_PDF, paths.FIGURE_PNG, paths.FIGURE_CSV, paths.FIGURE_SVG),
@@ -109,7 +112,7 @@ def final_targets(study: dict) -> list[str]:
 
 
 def lasting_files(study: dict) -> list[str]:
-    """What a study makes, or made, that another config or library would make otherwise."""
+    """Every file that a study makes, or has made, and that another config or library would change."""
     pairs = dict.fromkeys((cell.dataset, cell.features) for cell in unfold(study))
     extracted = [pair for pair in pairs if not scaling_of(study, pair[1])]
     found = {
@@ -141,12 +144,12 @@ def lasting_files(study: dict) -> list[str]:
 
 
 def claimed_entries(study: dict) -> list[str]:
-    """The entries whose guarantee is claimed and not proved."""
+    """The entries whose guarantee is claimed but not proved."""
     return [name for name, entry in study["methods"].items() if method_schema(entry["method"]).get("x-audited")]
 
 
 def public_tests(study: dict) -> dict[str, bool]:
-    """Data set -> whether the records that models are scored on are public."""
+    """Data set -> whether its test records are public."""
     return {name: test_is_public(dataset) for name, dataset in study["datasets"].items()}
 
 
@@ -156,7 +159,7 @@ def private_tests(study: dict) -> list[str]:
 
 
 def axes(study: dict) -> dict[str, list[str]]:
-    """The study's names, in its order, and those of entries and data sets that tables mark."""
+    """The study's names in its order, with the entries and data sets that tables mark."""
     return {
         "datasets": list(study["datasets"]),
         "features": list(study["features"]),
@@ -170,13 +173,13 @@ def axes(study: dict) -> dict[str, list[str]]:
 
 
 def shown_benchmarks(study: dict) -> str | None:
-    """What jobs took, for the report; None where a time tells how often a secretly repeated training ran."""
+    """The folder of jobs' run times, for the report; None where times would reveal the secret number of repetitions."""
     repeated = any(cell.options(study).get("tuning", {}).get("pay") == "repeats" for cell in unfold(study))
     return None if repeated else paths.BENCHMARKS
 
 
 def deduplicated(study: dict) -> dict[str, dict]:
-    """Public set -> how it was compared with private images, of those that something is learned from."""
+    """Public set -> its de-duplication options, for public sets that something is trained or fitted on."""
     learned = sorted({made["public"] for made in (*study["backbones"].values(), *study["fits"].values())})
     how = {key: study["dedup"][key] for key in ("drop", "method")}
     thresholds = rule_options(study)
@@ -184,7 +187,7 @@ def deduplicated(study: dict) -> dict[str, dict]:
 
 
 def counts_of_duplicates(study: dict) -> list[str]:
-    """What came of comparing those public sets, for a page that is not for publication; nothing for another."""
+    """The de-duplication reports, for a report that is not published; none for one that may be."""
     return [paths.DEDUP_REPORT.format(public=public) for public in deduplicated(study) if private_tests(study)]
 
 
@@ -194,7 +197,7 @@ def name_of(study: dict, cell: Cell) -> str:
 
 
 def runs_of_dataset(study: dict, dataset: str) -> list[str]:
-    """What tells the seeds of the cells of a data set."""
+    """The files that list the seeds of a data set's cells."""
     return files_of_dataset(study, dataset, facts_of_runs(study))
 
 
@@ -204,7 +207,7 @@ def ledgers_of_dataset(study: dict, dataset: str) -> list[str]:
 
 
 def totalled_cells(study: dict) -> list[dict[str, str]]:
-    """What adding up is told of each cell: its name and data set."""
+    """The parameters of the total: each cell's name and data set."""
     return [{"name": cell.path, "dataset": cell.dataset} for cell in unfold(study)]
 
 
@@ -224,12 +227,12 @@ def figures(study: dict, template: str) -> list[str]:
 
 
 def claims(study: dict) -> list[str]:
-    """What came of the claims of each paper that the report judges."""
+    """The verdicts on each paper whose claims the report judges."""
     return [paths.CLAIMS.format(paper=paper) for paper in study["report"]["claims"]]
 
 
 def report(study: dict) -> dict:
-    """What the report is told of the study, and where it finds what jobs took and which rules fed which."""
+    """The parameters of the report about the study, and the files of run times and of the rule graph."""
     return {
         "study": study["study"],
         "config_hash": config_hash(study),
@@ -246,7 +249,7 @@ def report(study: dict) -> dict:
 
 
 def paper(study: dict) -> dict:
-    """What the paper is told of the study."""
+    """The parameters of the paper about the study."""
     return {
         "study": study["study"],
         "question": study.get("question", ""),

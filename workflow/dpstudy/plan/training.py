@@ -1,4 +1,4 @@
-"""What a cell's training, its search and the attacks on it read, and what they are told."""
+"""Inputs and parameters of a cell's training, search and audits."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -21,8 +21,10 @@ from dpstudy.schema.methods import method_schema
 
 
 def entries_where(study: dict, curve: bool, per_seed: bool | None = None, audited: bool | None = None) -> list[str]:
-    """Method entries that do, or do not, train in steps; of those that do, or do not, train each seed in a job of its
-    own, or attack their own claim."""
+    """The method entries that do (or do not) train in steps, filtered by further properties.
+
+    `per_seed`: each seed is trained in a job of its own; `audited`: they attack their own claim.
+    """
     chosen = []
     for name, entry in study["methods"].items():
         schema = method_schema(entry["method"])
@@ -33,7 +35,7 @@ def entries_where(study: dict, curve: bool, per_seed: bool | None = None, audite
 
 
 def has_seed_jobs(study: dict, entry: str) -> bool:
-    """Whether each seed of an entry's cells is a job of its own."""
+    """Whether each seed of an entry's cells is trained in its own job."""
     schema = method_schema(study["methods"][entry]["method"])
     return schema["x-curve"] and schema.get("x-per-seed", False)
 
@@ -44,13 +46,16 @@ def is_scored_on_training(study: dict) -> bool:
 
 
 def devices_of(study: dict, cell: Cell) -> int:
-    """How many processes share the training of a cell's seed."""
+    """The number of processes that share a seed's training."""
     return cell.options(study).get("devices", 1)
 
 
 def learned_splits(study: dict, cell: Cell) -> list[str]:
-    """The splits that a cell learns from. Where it pays for its tuning, that is done on the validation split, which it
-    may then learn from in a second release."""
+    """The splits that a cell learns from.
+
+    Where it pays for its tuning, that is done on the validation split, which it may then learn from in a second
+    release.
+    """
     options = cell.options(study)
     if pays(options) and not options["tuning"]["retrain"]:
         return ["train"]
@@ -58,7 +63,7 @@ def learned_splits(study: dict, cell: Cell) -> list[str]:
 
 
 def sums_of(study: dict, cell: Cell, split: str) -> str | None:
-    """The private sums over a split that a cell solves from; None where its method reads features."""
+    """The file of private sums over a split that a cell solves from; None where its method reads features."""
     options = cell.options(study)
     rules = method_schema(options["method"])
     if rules["x-reads"] != "statistics":
@@ -75,8 +80,7 @@ def sums_of(study: dict, cell: Cell, split: str) -> str | None:
 
 
 def learned_from(study: dict, cell: Cell, splits: Iterable[str]) -> list[str]:
-    """The private sums over some splits where a cell's method solves from them (with the splits' public facts), else
-    their features."""
+    """The files of these splits that a cell learns from: private sums with manifests, or features."""
     files = []
     for split in splits:
         sums, features = sums_of(study, cell, split), feature_files(study, cell.dataset, cell.features, split)
@@ -88,49 +92,49 @@ def learned_from(study: dict, cell: Cell, splits: Iterable[str]) -> list[str]:
 
 
 def training_files(study: dict, cell: Cell) -> list[str]:
-    """What a cell learns from."""
+    """The files that a cell learns from."""
     return learned_from(study, cell, learned_splits(study, cell))
 
 
 def searching_files(study: dict, cell: Cell) -> list[str]:
-    """What the search for a cell's hyper-parameters learns from."""
+    """The files that a cell's hyper-parameter search learns from."""
     return learned_from(study, cell, ["train"])
 
 
 def choosing_files(study: dict, cell: Cell) -> list[str]:
-    """The validation split, for a cell that pays for its tuning; nothing for others."""
+    """The validation split of a cell that pays for its tuning; none for others."""
     return validation_files(study, cell) if pays(cell.options(study)) else []
 
 
 def test_files(study: dict, cell: Cell) -> list[str]:
-    """What a cell's models are scored on."""
+    """The files that a cell's models are scored on."""
     return feature_files(study, cell.dataset, cell.features, "test")
 
 
 def validation_files(study: dict, cell: Cell) -> list[str]:
-    """What the trials of a search are scored on."""
+    """The files that the trials of a search are scored on."""
     return feature_files(study, cell.dataset, cell.features, "validation")
 
 
 def attacked_files(study: dict, cell: Cell) -> list[str]:
-    """The training split, whose records an attack by losses plays with."""
+    """The training split, whose records a black-box audit uses."""
     return feature_files(study, cell.dataset, cell.features, "train")
 
 
 def training_manifests(study: dict, cell: Cell) -> list[str]:
-    """The public facts of the splits that a cell may learn from."""
+    """The manifests (public facts) of the splits that a cell may learn from."""
     return [
         feature_files(study, cell.dataset, cell.features, split)[0] for split in training_splits(study, cell.dataset)
     ]
 
 
 def kept_files(study: dict, cell: Cell) -> list[str]:
-    """What de-duplication kept of the private records, where it dropped any."""
+    """The lists of private records that de-duplication kept, if it dropped any."""
     return kept_for(study, cell.features, start_of(study, cell))
 
 
 def start_of(study: dict, cell: Cell) -> str | dict | None:
-    """What a cell's training starts from: the name of a backbone, or a file of weights; or None."""
+    """The start of a cell's training: a backbone's name, or a file of weights; or None."""
     return cell.options(study).get("start")
 
 
@@ -140,18 +144,18 @@ def starting_files(study: dict, cell: Cell) -> list[str]:
 
 
 def public_points(study: dict, cell: Cell) -> list[str]:
-    """Public points under the feature set's fit, for a cell that reads them; nothing for others."""
+    """The public points of the feature set's fit, for a cell that reads them; none for others."""
     return fit_points(study["features"][cell.features]) if reads_public(cell.options(study)) else []
 
 
 def trials_of(study: dict, cell: Cell) -> list[str]:
-    """The search that chooses a cell's hyper-parameters; nothing where none are tuned, or its training chooses them."""
+    """The file of the search that chooses a cell's hyper-parameters; none if it has none, or pays for its tuning."""
     options = cell.options(study)
     return [paths.TRIALS.format(**asdict(cell))] if "tuning" in options and not pays(options) else []
 
 
 def not_accounted(study: dict, cell: Cell) -> list[str]:
-    """What a cell does outside its ledger, a sentence each."""
+    """Sentences on what a cell does outside its ledger."""
     start, options = start_of(study, cell), cell.options(study)
     outside = outside_ledger(study, cell.features, start, publics_of(study, cell.features, start))
     inherited = inherited_choices(study["datasets"][cell.dataset], options)
@@ -160,7 +164,7 @@ def not_accounted(study: dict, cell: Cell) -> list[str]:
 
 
 def inputs_of(study: dict, cell: Cell) -> dict:
-    """What a cell reads: the fields of `cell.inputs.CellInputs`."""
+    """The inputs of a cell: the fields of `cell.inputs.CellInputs`."""
     splits, paid = learned_splits(study, cell), pays(cell.options(study))
     sums = [path for split in splits if (path := sums_of(study, cell, split))]
     return _inputs(study, cell, splits, "test") | {
@@ -173,7 +177,7 @@ def inputs_of(study: dict, cell: Cell) -> dict:
 
 
 def search_inputs(study: dict, cell: Cell) -> dict:
-    """The same of the search for its hyper-parameters."""
+    """The inputs of a cell's hyper-parameter search."""
     sums = sums_of(study, cell, "train")
     return _inputs(study, cell, ["train"], "validation") | {
         "kept": kept_files(study, cell),
@@ -183,13 +187,13 @@ def search_inputs(study: dict, cell: Cell) -> dict:
 
 
 def audit_inputs(study: dict, cell: Cell) -> dict:
-    """The same of an attack with canaries, which reads the splits' public facts alone."""
+    """The inputs of an audit with canaries, which reads manifests (public facts) only."""
     found = _inputs(study, cell, training_splits(study, cell.dataset), None)
     return found | {"start": None, "trials": next(iter(trials_of(study, cell)), None)}
 
 
 def black_box_inputs(study: dict, cell: Cell) -> dict:
-    """The same of an attack by losses."""
+    """The inputs of a black-box audit."""
     return _inputs(study, cell, ["train"], "test")
 
 
@@ -206,7 +210,7 @@ def _inputs(study: dict, cell: Cell, splits: Iterable[str], held_out: str | None
 
 
 def request_of(study: dict, cell: Cell, script: str) -> dict:
-    """The settings of a job on a cell: fields of `cell.inputs.CellRequest` that trainings, searches and attacks have.
+    """The parameters common to trainings, searches and audits of a cell: fields of `cell.inputs.CellRequest`.
 
     Another value of one of them makes what the job has made stale.
     """
@@ -220,7 +224,7 @@ def request_of(study: dict, cell: Cell, script: str) -> dict:
 
 
 def training_request(study: dict, cell: Cell, seeds: Iterable[int], checkpoint: str | None = None) -> dict:
-    """The settings of a training of some seeds of a cell."""
+    """The parameters of a training of some seeds of a cell."""
     return request_of(study, cell, "train_cell") | {
         "seeds": list(seeds),
         "not_accounted": not_accounted(study, cell),
@@ -231,18 +235,20 @@ def training_request(study: dict, cell: Cell, seeds: Iterable[int], checkpoint: 
 
 
 def training_request_of_all(study: dict, cell: Cell) -> dict:
-    """The same of all seeds together."""
+    """The parameters of a training of all seeds of a cell."""
     return training_request(study, cell, study["seeds"])
 
 
 def training_request_of_one(study: dict, cell: Cell, seed: str) -> dict:
-    """The same of one seed, which keeps a checkpoint."""
+    """The parameters of a training of one seed of a cell, with its checkpoint."""
     return training_request(study, cell, [int(seed)], paths.SEED_CHECKPOINT.format(**asdict(cell), seed=seed))
 
 
 def spending(study: dict, cell: Cell) -> SimpleNamespace:
-    """What a training with secure noise is told of the book that it is written down in, and of numbers that records
-    keep. To allow spending, to move the data or to say of such numbers is no reason to train a cell again."""
+    """Parameters about the budget log and row numbers; changing them does not retrain a cell.
+
+    Such changes allow spending, move the data, or say of numbers that records keep.
+    """
     secure = study["noise"] == "secure"
     return SimpleNamespace(
         spent=BOOK,
@@ -256,17 +262,17 @@ def spending(study: dict, cell: Cell) -> SimpleNamespace:
 
 
 def search_request(study: dict, cell: Cell) -> dict:
-    """The settings of a search, which maximises the study's first metric."""
+    """The parameters of a search, which maximises the study's first metric."""
     return request_of(study, cell, "tune_entry") | _of_one_seed(study["evaluation"]["metrics"][:1])
 
 
 def audit_request(study: dict, cell: Cell) -> dict:
-    """The settings of an attack with canaries."""
+    """The parameters of an audit with canaries."""
     return request_of(study, cell, "audit_cell") | _of_one_seed([])
 
 
 def black_box_request(study: dict, cell: Cell) -> dict:
-    """The settings of an attack by losses."""
+    """The parameters of a black-box audit."""
     return request_of(study, cell, "audit_black_box") | _of_one_seed([])
 
 
@@ -275,15 +281,15 @@ def _of_one_seed(metrics: list[str]) -> dict:
 
 
 def audit_options(study: dict) -> dict:
-    """How canaries are played."""
+    """The options of the audit with canaries."""
     return {key: study["audit"][key] for key in ("runs", "canaries", "confidence", "sees")}
 
 
 def black_box_options(study: dict, cell: Cell) -> dict:
-    """How a cell is attacked by losses."""
+    """The options of a cell's black-box audit."""
     return options_for(study, cell.entry)
 
 
 def entries_of_audits(study: dict) -> list[str]:
-    """The entries that are attacked with canaries: all but those that attack their own claim."""
+    """The entries that can be audited with canaries: all except those that attack their own claim."""
     return [*entries_where(study, curve=True, audited=False), *entries_where(study, curve=False)]

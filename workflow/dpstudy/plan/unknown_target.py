@@ -1,4 +1,4 @@
-"""Why nothing makes what a run was asked for: which name in it the study does not have."""
+"""Explanations of requested targets that no rule makes, naming what the study lacks."""
 
 from collections.abc import Collection, Mapping
 
@@ -9,7 +9,7 @@ _LISTED = 8  # names that are listed
 
 
 def no_such_target(target: str, study: str, names: Mapping[str, Collection[str]], known: Collection[str]) -> str:
-    """One sentence about a file or folder that no rule makes.
+    """A sentence about a requested file or folder that no rule makes.
 
     Args:
         target: as it was asked for.

@@ -1,4 +1,4 @@
-"""Which values the wildcards of rules may take, and which cell they name."""
+"""Constraints on the rules' wildcards, and the cell that a job's wildcards name."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ _OF_SUMS = {"clip": r"inf|[0-9.e+-]+", "grams": "shared|per-class"}
 
 
 def alternatives(names: Iterable) -> str:
-    """A pattern that matches exactly these names.
+    """A regular expression that matches exactly these names.
 
     >>> alternatives(["a.b", 1]), alternatives([])
     ('a\\\\.b|1', '(?!)')
@@ -22,7 +22,7 @@ def alternatives(names: Iterable) -> str:
 
 
 def constraints(study: dict) -> dict[str, str]:
-    """Wildcard -> pattern: names of the config, and parts of the names of files."""
+    """Wildcard -> regular expression: names in the config, and parts of file names."""
     names = {
         "dataset": study["datasets"],
         "source": sources(study),
@@ -41,7 +41,7 @@ def constraints(study: dict) -> dict[str, str]:
 
 
 def finite(study: dict) -> str:
-    """A pattern of the epsilons that promise something."""
+    """A regular expression that matches the finite epsilons."""
     return alternatives(epsilon for epsilon in study["epsilons"] if epsilon != "inf")
 
 

@@ -1,4 +1,4 @@
-"""Learning to say what ScatterNet says of a picture: a network begins with what handmade features know, and no label.
+"""Pre-training by predicting ScatterNet's coefficients of an image, without labels.
 
 The map before the network's pooling shall tell, place by place, the scattering coefficients of depth 2 there
 (tramer2021 section 2). Half whitened, all directions of their space count, strong ones more. It resembles learning the
@@ -28,14 +28,17 @@ _SMALLEST = 1e-6  # of variances, as a share of the largest
 
 
 def coefficients(scattering: Scattering, planes: torch.Tensor) -> torch.Tensor:
-    """(n, 81 C, H // 4, W // 4): square roots of the scattering coefficients of planes (n, C, H, W) in [0, 1]."""
+    """(n, 81 C, H // 4, W // 4): signed square roots of the scattering coefficients of planes (n, C, H, W).
+
+    The planes are in [0, 1].
+    """
     found = scattering(planes.flatten(0, 1))
     found = found.reshape(len(planes), -1, *found.shape[2:]).clone()  # may be saved for a backward pass
     return found.sign() * found.abs().sqrt()
 
 
 class Described(nn.Module):
-    """A Wide ResNet without its classifier, and one layer that tells half whitened coefficients place by place.
+    """A Wide ResNet without its classifier, and a head that predicts half-whitened coefficients at each position.
 
     Args:
         body: from pictures (n, C, h, w) to features, with its pooling.
@@ -64,12 +67,14 @@ class Described(nn.Module):
         self.head = nn.Conv2d(channels, turn.shape[1], 1)
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
-        """(n, C, h, w) to (n, k, h', w')."""
+        """The predicted coefficients (n, k, h', w') of images (n, C, h, w)."""
         return self.head(self._front[0](pictures))
 
     def loss(self, said: torch.Tensor, told: torch.Tensor) -> torch.Tensor:
-        """Mean square error of said (n, k, h', w') as a share of the variance of what is `told`, (n, c, h'', w'')
-        coefficients."""
+        """The mean squared error of predictions `said` (n, k, h', w') relative to the variance of the targets.
+
+        The targets `told` are (n, c, h'', w'') coefficients.
+        """
         truth = torch.einsum("nchw,ck->nkhw", told - self.centre[:, None, None], self.turn)
         return functional.mse_loss(said.float(), functional.adaptive_avg_pool2d(truth, (said.shape[2], said.shape[3])))
 
@@ -79,8 +84,10 @@ class Described(nn.Module):
         return cast(nn.GroupNorm, self._front[0][-1])
 
     def settled(self) -> nn.Sequential:
-        """The body, on the CPU, its last normalisation changed: features of the first pictures have mean 0 and
-        equal variances, together 1."""
+        """The body, on the CPU, its last normalisation changed: features of the first images have mean 0.
+
+        Their variances are equal and add up to 1.
+        """
         body, layer = self.body.eval().cpu(), self._norm
         with torch.no_grad():
             features = torch.cat([body(part).double() for part in self._some.split(_AT_ONCE)])
@@ -91,7 +98,7 @@ class Described(nn.Module):
 
 
 def half_whitening(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Means (c,) and the (c, k) that turns and scales (n, c) values into at most 128 principal components.
+    """The means (c,) and a (c, k) matrix that half-whitens (n, c) values into at most 128 components.
 
     Each one's variance is in proportion to the root of what it was; on average it is 1.
 

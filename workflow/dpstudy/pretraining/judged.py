@@ -1,4 +1,4 @@
-"""How well a pre-trained network does on public rows that it has not seen, and what else its card counts."""
+"""The validation accuracy of a pre-trained network on held-out public rows, and other facts for its card."""
 
 from collections.abc import Iterator, Mapping
 
@@ -29,8 +29,11 @@ def mean_embedding(network: SmallCNN, rows: PublicRows, scaling: str, size: tupl
 def validation(
     network: nn.Module, train: PublicRows, held_out: PublicRows | None, options: Mapping, size: tuple[int, int]
 ) -> dict:
-    """validation_rows, and validation_accuracy in percent (null where there are none, no single labels, or one class):
-    validation_by "classifier", or for a network that has none "20 nearest neighbours" among training rows."""
+    """The card's validation_rows, validation_accuracy (percent) and validation_by.
+
+    Accuracy is null where there are no rows, no single labels, or one class. It is by "classifier", or for a network
+    that has none by "20 nearest neighbours" among training rows.
+    """
     manifest = held_out.manifest if held_out else {}
     if not held_out or not len(held_out) or manifest["multi_label"] or len(manifest["classes"]) < 2:
         return {"validation_rows": 0, "validation_accuracy": None, "validation_by": None}

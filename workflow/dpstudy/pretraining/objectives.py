@@ -1,4 +1,4 @@
-"""What pre-training makes small: cross-entropy on labels, with Mixup where asked for, or SimCLR's contrast."""
+"""Objectives of pre-training: cross-entropy with optional Mixup, and SimCLR's contrastive loss."""
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ _PROJECTED = 128  # SimCLR's width of what is contrasted (Chen et al. 2020, sect
 def mixed(
     pictures: torch.Tensor, labels: torch.Tensor, classes: int, alpha: float, seeds: np.random.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mixup (Zhang et al. 2017): every picture and its label, one-hot, are mixed with the next one's.
+    """Images and one-hot labels after Mixup (Zhang et al. 2017), each mixed with the next row.
 
     The share, one for the whole batch, is drawn from Beta(alpha, alpha).
 
@@ -25,7 +25,7 @@ def mixed(
 
 
 class Projected(nn.Module):
-    """A network without classifier, and the two layers behind it that SimCLR contrasts and then throws away."""
+    """A network without its classifier, and SimCLR's projection head of two layers, which is discarded later."""
 
     def __init__(self, body: nn.Module, dim: int):
         super().__init__()
@@ -33,12 +33,12 @@ class Projected(nn.Module):
         self.head = nn.Sequential(nn.Linear(dim, dim), nn.ReLU(), nn.Linear(dim, _PROJECTED))
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
-        """(n, C, H, W) to (n, 128)."""
+        """The projections (n, 128) of images (n, C, H, W)."""
         return self.head(self.body(pictures))
 
 
 def contrast(projected: torch.Tensor, temperature: float) -> torch.Tensor:
-    """NT-Xent (Chen et al. 2020, Eq. 1), averaged over 2 n pictures: each one's partner stands n rows away.
+    """The NT-Xent loss (Chen et al. 2020, Eq. 1), averaged over 2 n images; the partner of each is n rows away.
 
     Args:
         projected: (2 n, dim), in any scale.

@@ -1,4 +1,4 @@
-"""A backbone's config entry with its defaults, which its architecture decides."""
+"""A backbone's options with defaults, which depend on its architecture."""
 
 from dpstudy.core.errors import StudyError
 from dpstudy.models import names
@@ -32,7 +32,7 @@ _NO_TRAINING = ("architecture", "public")  # what an entry has besides
 
 
 def complete(options: dict) -> dict:
-    """The entry with a value for each key that its architecture takes.
+    """The config entry completed with defaults for every key that its architecture takes.
 
     Raises:
         StudyError: no such architecture, a key that it does not take, or keys that do not go together.

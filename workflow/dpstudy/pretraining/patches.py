@@ -1,4 +1,4 @@
-"""Filters of models/patches.py, cut from public pictures and whitened by what their patches have in common."""
+"""Whitened image patches from public images, as filters for models/patches.py."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ _FLAT = 1e-3  # of a patch's variance, below which there is nothing in it to see
 
 
 def cut(rows: PublicRows, options: Mapping, size: tuple[int, int], channels: int) -> Patches:
-    """The network for images (H, W, C), with its filters.
+    """The patch network for images (H, W, C), with filters cut from public images.
 
     Args:
         rows: public rows.

@@ -1,4 +1,4 @@
-"""What a network sees of public images in training, and shall say of it: what each step makes of its rows anew."""
+"""The augmented images and targets of each step of a pre-training."""
 
 import contextlib
 import math
@@ -23,7 +23,7 @@ _BLUR_FROM = 64  # pixels a side: smaller pictures are not blurred (Chen et al. 
 
 
 class Pictures(Dataset):
-    """Item `step` is (pictures float32, labels) of the rows that a process takes in this step.
+    """A data set whose item `step` is the (images float32, labels) of a process's rows in this step.
 
     Pictures are (n, C, h, w), scaled; for the objective "contrast" (2 n, C, h, w), the second picture of each row after
     all first ones; for "scattering" their coefficients (n, 81 C, h // 4, w // 4) stand for labels. They depend on seed,
@@ -58,7 +58,7 @@ class Pictures(Dataset):
         return standardised(planes, self._scaling), torch.from_numpy(labels).long()
 
     def made_of(self, images: np.ndarray, seeds: np.random.Generator) -> torch.Tensor:
-        """Pictures in [0, 1] of images (n, H, W, C) uint8."""
+        """Augmented images in [0, 1] from images (n, H, W, C) uint8."""
         kind = self._recipe.augmentation
         if kind in ("inception", "contrast"):
             change = self._inception() if kind == "inception" else _contrast(self._size, self._recipe.area)
@@ -84,19 +84,22 @@ class Pictures(Dataset):
 
 
 def planes_of(images: np.ndarray) -> torch.Tensor:
-    """(n, C, H, W) float32 in [0, 1] of images (n, H, W, C) uint8."""
+    """Planes (n, C, H, W) float32 in [0, 1] of images (n, H, W, C) uint8."""
     return torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2))).float() / 255
 
 
 def resized(planes: torch.Tensor, size: tuple[int, int]) -> torch.Tensor:
-    """Planes of that size, in [0, 1]."""
+    """The planes resized to `size`, clipped to [0, 1]."""
     if tuple(planes.shape[2:]) == tuple(size):
         return planes
     return functional.interpolate(planes, size, mode="bicubic", antialias=True).clamp_(0, 1)
 
 
 def one_by_one(images: np.ndarray, change) -> torch.Tensor:
-    """(n, C, h, w) in [0, 1]: each image, as a PIL picture in colour, through `change`; grey ones are grey again."""
+    """Planes (n, C, h, w) in [0, 1]: `change` applied to each image as a PIL colour image.
+
+    Grey images become grey again.
+    """
     from PIL import Image
 
     grey = images.shape[3] == 1

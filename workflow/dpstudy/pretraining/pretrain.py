@@ -1,4 +1,4 @@
-"""Pre-training a network on a public data set: no private record is touched.
+"""Pre-training a network on a public data set; no private record is used.
 
 On one machine, a rerun with the same number of threads writes the same bytes. The card names the rows trained on by a
 hash of their public ids, not by the hash of kept.parquet, which lists private records too.

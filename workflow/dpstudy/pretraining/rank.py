@@ -1,4 +1,4 @@
-"""One of the processes that share a pre-training, which torchrun starts."""
+"""One of the processes of a pre-training that torchrun starts."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from dpstudy.core.progress import SHOWN
 
 
 def main(task: str) -> None:
-    """Do what the job's script wrote into the file `task`: the arguments of `pretrain`, and the job's `log`."""
+    """Run `pretrain` with the arguments in the file `task`, logging to the job's `log`."""
     from dpstudy.methods.ranks import joined
     from dpstudy.pretraining.pretrain import pretrain
 

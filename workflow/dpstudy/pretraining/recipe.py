@@ -1,4 +1,4 @@
-"""How a network is trained on public images: without noise or clipping of records, for none of them is private."""
+"""Hyper-parameters of public pre-training, which has no noise and no clipping."""
 
 import math
 from dataclasses import dataclass, fields
@@ -18,7 +18,7 @@ _KNOWN = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """A training.
+    """The hyper-parameters of one pre-training.
 
     Attributes:
         epochs: passes over the rows.
@@ -88,13 +88,13 @@ class Recipe:
         return (1 + math.cos(math.pi * step / steps)) / 2
 
     def make_optimiser(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """Its optimiser, whose rate is set before each step."""
+        """The optimiser; its learning rate is set before each step."""
         if self.optimiser == "adamw":
             return torch.optim.AdamW(parameters, weight_decay=self.weight_decay)
         return torch.optim.SGD(parameters, lr=0.0, momentum=0.9, weight_decay=self.weight_decay)
 
     @classmethod
     def of(cls, options: dict) -> "Recipe":
-        """From a backbone's options, of which it takes its own."""
+        """The recipe in a backbone's options; other options are ignored."""
         own = {field.name for field in fields(cls)}
         return cls(**{key: value for key, value in options.items() if key in own})

@@ -1,4 +1,4 @@
-"""The public rows that a network is trained on, a few shards at a time, and the order in which they come."""
+"""The public rows that a network is trained on, a few shards in memory at a time, and their order."""
 
 import bisect
 import hashlib
@@ -19,7 +19,7 @@ HELD_BYTES = 2 << 30  # of images at once; beyond it, some shards after others
 
 
 class PublicRows:
-    """One split of a public set, without the rows that de-duplication took out.
+    """One split of a public set, without the rows that de-duplication removed.
 
     Attributes:
         manifest: of the split.
@@ -48,7 +48,7 @@ class PublicRows:
         return sum(self.counts)
 
     def read(self, numbers: list[int]) -> Records:
-        """The rows of these shards, one after the other."""
+        """The rows of these shards, concatenated."""
         found = []
         for number in numbers:
             records = shards.read_shard(self._folder, self.manifest["shards"][number]["file"], self.manifest)
@@ -64,7 +64,7 @@ class PublicRows:
 
 
 class Order:
-    """Which rows each step takes: each epoch, every row once, in a new order.
+    """The rows of each step: every row once per epoch, in a new random order.
 
     Where the images exceed HELD_BYTES, an epoch takes the shards in a new order, a few at a time, and mixes the rows
     of those.
@@ -84,12 +84,12 @@ class Order:
 
     @classmethod
     def of(cls, seed: int, rows: PublicRows, batch_size: int) -> "Order":
-        """With as many shards at once as HELD_BYTES allow."""
+        """The order with as many shards in memory at once as HELD_BYTES allow."""
         largest = max(rows.counts) * math.prod(rows.manifest["image_shape"])
         return cls(seed, rows.counts, batch_size, HELD_BYTES // max(1, largest))
 
     def steps(self, epochs: int) -> int:
-        """The steps of so many epochs."""
+        """The number of steps of `epochs` epochs."""
         while len(self._ends) < epochs:
             groups = self._groups(len(self._ends))
             steps = sum(math.ceil(sum(self._counts[shard] for shard in group) / self._size) for group in groups)
@@ -97,7 +97,7 @@ class Order:
         return self._ends[epochs - 1]
 
     def at(self, step: int) -> tuple[list[int], np.ndarray]:
-        """The shards in memory at a step, and which of their rows, put one after the other, it takes."""
+        """The shards in memory at a step, and the rows of their concatenation that the step takes."""
         while not self._ends or step >= self._ends[-1]:
             self.steps(len(self._ends) + 1)
         epoch = bisect.bisect_right(self._ends, step)
@@ -120,12 +120,12 @@ class Order:
 
 
 def draws(seed: int, what: str, *numbers: int) -> np.random.Generator:
-    """Random numbers that depend on these alone, so that a resumed training needs to remember none."""
+    """A random generator that depends on these arguments alone, so that checkpoints need no generator state."""
     return np.random.default_rng([seed, zlib.crc32(what.encode()), *numbers])
 
 
 def check_images(rows: PublicRows, labelled: bool) -> None:
-    """Refuse a public set that a network cannot be trained on.
+    """Refuse a public set that cannot train a network.
 
     Raises:
         StudyError: it has no images, too small ones, several labels a record where labels are learned, or no row.

@@ -1,4 +1,4 @@
-"""A pre-training in progress: what one step does to a network, and what a checkpoint of it holds."""
+"""The state of a pre-training: taking steps, and saving to and restoring from checkpoints."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -21,7 +21,7 @@ _STATE, _AVERAGE, _OPTIMISER = "state.", "average.", "optimiser."
 
 
 class PretrainingRun:
-    """One network.
+    """The pre-training of one network.
 
     Args:
         network: at its random start; trained in place, without its classifier where the objective reads no labels.
@@ -108,7 +108,7 @@ class PretrainingRun:
         return {name: value for name, value in self._network.state_dict().items() if value.is_floating_point()}
 
     def finished(self) -> nn.Module:
-        """The network in evaluation mode, on the CPU: its average where the recipe has one; no objective's head.
+        """The trained network in evaluation mode, on the CPU; averaged if the recipe says so, without the head.
 
         Raises:
             StudyError: training diverged.
@@ -124,7 +124,7 @@ class PretrainingRun:
         return network
 
     def state(self) -> tuple[dict[str, np.ndarray], dict]:
-        """The tensors and facts from which `restore` goes on."""
+        """The tensors and facts of a checkpoint, for `restore`."""
         tensors = {f"{_STATE}{name}": _array(value) for name, value in self._network.state_dict().items()}
         if self._average:
             tensors |= {f"{_AVERAGE}{name}": _array(value) for name, value in self._average.mean.items()}
@@ -137,7 +137,7 @@ class PretrainingRun:
         return tensors, {"done": self.done, "averaged": self._average.count if self._average else 0}
 
     def restore(self, tensors: Mapping[str, np.ndarray], facts: Mapping) -> None:
-        """Go on from what `state` gave."""
+        """Continue from a checkpoint that `state` returned."""
         self.done = facts["done"]
         self._network.load_state_dict(_named(tensors, _STATE))
         if self._average:

@@ -1,4 +1,4 @@
-"""The loop of a pre-training: pictures, steps, checkpoints, progress."""
+"""The training loop of a pre-training: images, steps, checkpoints, progress."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,9 @@ def train(
     keeper: Keeper | None = None,
     workers: int = 0,
 ) -> nn.Module:
-    """Train a network on public rows; it is returned in evaluation mode, on the CPU, and must not be used before.
+    """Train a network on public rows; it is returned in evaluation mode, on the CPU.
+
+    It must not have been used before.
 
     Args:
         size: (h, w) of the pictures.

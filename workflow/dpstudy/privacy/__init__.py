@@ -1,1 +1,1 @@
-"""Privacy: events, accounting, calibration, noise and the ledger. Knows no images and no other room."""
+"""Differential privacy: events, accounting, calibration, noise and the ledger; it imports nothing about images."""

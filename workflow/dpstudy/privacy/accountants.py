@@ -1,4 +1,4 @@
-"""The accountants: each says which events it has a bound for, and what bound. `certify` (accounting.py) asks them all.
+"""The accountants: the events that each supports, and its bounds on epsilon; `certify` (accounting.py) asks them all.
 
 One of your own is a class with `key`, `supports` and `bounds`, added to ACCOUNTANTS: its bound joins those of the
 others, of which the least counts, so that it must be a proof for every event that it supports.
@@ -22,7 +22,7 @@ _SMALL_DELTA = 1e-6  # where only the size of epsilon is asked for
 
 
 class Accountant(Protocol):
-    """One way from events to epsilon.
+    """The interface of accountants, which bound the epsilon of composed events.
 
     Attributes:
         key: of its bound in a ledger's `epsilon_by`; empty: it has no place there.
@@ -31,10 +31,10 @@ class Accountant(Protocol):
     key: str
 
     def supports(self, events: Sequence[Event]) -> bool:
-        """Whether it has a bound for these events together; all have noise, a known sensitivity, and the same part."""
+        """Whether it bounds these events together; all have noise, a known sensitivity and the same part."""
 
     def bounds(self, events: Sequence[Event], delta: float, known: Mapping[str, float], complete: bool) -> dict:
-        """{name of the proof: epsilon, or infinity where this delta has none}.
+        """{name of the proof: epsilon}; infinite where there is no bound at this delta.
 
         Args:
             known: the bounds of those that were asked before, by name.
@@ -43,7 +43,7 @@ class Accountant(Protocol):
 
 
 class Exact:
-    """Gaussian DP, pure DP and amplification by iteration, in closed form: no smaller epsilon follows from these."""
+    """The exact accountant: Gaussian DP, pure DP and amplification by iteration, in closed form."""
 
     key = "exact"
 
@@ -65,7 +65,7 @@ class Exact:
 
 
 class LossDistributions:
-    """Privacy loss distributions.
+    """The accountant by privacy loss distributions (PLD).
 
     Args:
         epsilon: (events, delta, the delta that its grid is made for, or None) -> epsilon.
@@ -92,7 +92,7 @@ class LossDistributions:
 
 
 class Renyi:
-    """Renyi DP: the only one for the best of several runs, and for choices beside samples."""
+    """The accountant by Renyi DP, the only one for repeat and select, and for choices beside sampled releases."""
 
     key = "rdp"
 
@@ -118,7 +118,7 @@ class Renyi:
 
 
 class Concentrated:
-    """zCDP, of full batches only: rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, Proposition 1.3)."""
+    """The accountant by zCDP, full batches only: rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, Prop. 1.3)."""
 
     key = "zcdp"
 
@@ -130,7 +130,7 @@ class Concentrated:
 
 
 class Unsampled:
-    """What sampled releases would cost if everybody took part.
+    """The accountant that bounds sampled releases by those without sampling.
 
     A sampled release is a mixture of the whole release and of one without the unit, so that by the joint convexity of
     the hockey-stick divergence the whole release dominates it. (In a batch that is cut, a unit may take another one's
@@ -174,7 +174,7 @@ def bounds_of(
 
 
 def sampled_epsilons(events: Sequence[Event]) -> Callable[[float], float]:
-    """delta -> the epsilon of sampled events; privacy loss distributions are composed once, on a coarser grid."""
+    """A function delta -> epsilon of sampled events, from one coarse composition of loss distributions."""
 
     def epsilon_at(delta: float) -> float:
         found = bounds_of(tuple(events), delta, accountants=_COARSE)
@@ -184,7 +184,7 @@ def sampled_epsilons(events: Sequence[Event]) -> Callable[[float], float]:
 
 
 def zcdp_epsilon(events: Sequence[Event], delta: float) -> float:
-    """Epsilon by zCDP with its simple conversion.
+    """Epsilon by zCDP with the simple conversion.
 
     Raises:
         ValueError: an event is sampled, from which zCDP does not profit.

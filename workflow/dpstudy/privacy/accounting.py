@@ -1,4 +1,4 @@
-"""From events to epsilon.
+"""Accounting: the certified epsilon of a list of events.
 
 `certify` is the one way to an epsilon: exact composition where no event is subsampled, else the smallest bound of the
 accountants that support the events (privacy/accountants.py); Renyi DP for the best of several runs. RDP and zCDP stand
@@ -19,7 +19,7 @@ SMALLEST_DELTA = 1e-300
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certified epsilon (infinite where there is no guarantee), who certified it, and the other bounds.
+    """A certified epsilon (infinite where there is no guarantee), its accountant, and the other bounds.
 
     `epsilon_by` maps exact, pld, rdp, zcdp, and accountants of one's own, to a bound, or to None where that
     accountant is undefined or was not asked.
@@ -32,7 +32,7 @@ class Certificate:
 
 
 def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Certificate:
-    """Certify the epsilon of `events` composed adaptively.
+    """The certified epsilon of `events`, composed adaptively.
 
     With `complete`, every accountant that is defined is asked; without, only those that may be the certifying one
     (and the free closed forms).
@@ -65,7 +65,7 @@ def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Ce
 
 
 def by_part(events: Sequence[Event]) -> list[tuple[Event, ...]]:
-    """What touches the units of each part of the records: all of it, where no event names a part."""
+    """The events that touch each part of the records; a single list of all events if none names a part."""
     parts: list[str | None] = [*sorted({event.part for event in events if event.part})] or [None]
     return [tuple(replace(event, part=None) for event in events if event.part in (None, part)) for part in parts]
 

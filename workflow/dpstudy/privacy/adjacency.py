@@ -1,4 +1,4 @@
-"""One guarantee under other notions of neighbouring data sets.
+"""The epsilon of a guarantee under each adjacency: add/remove, zero-out and replace-one.
 
 add-remove-one: one has a unit more. zero-out: a unit's place stays, its contribution becomes zero. replace-one: a unit
 is exchanged for any other. What is certified for adding and removing holds for zeroing out, which is removing as far as
@@ -27,7 +27,7 @@ _SMALLEST = -690.0  # ln of the smallest delta' that is tried
 
 
 def epsilons_by_adjacency(ledger: Mapping) -> dict[str, float | None]:
-    """The epsilon of a ledger at its delta, for each of ADJACENCIES; None where nothing is proved.
+    """Adjacency -> the epsilon of a ledger at its delta; None where nothing is proved.
 
     Fixed batches of a shuffled pass are certified for zeroing out: without a unit all other batches would be cut
     otherwise, so that adding and removing have no epsilon.
@@ -45,7 +45,7 @@ def epsilons_by_adjacency(ledger: Mapping) -> dict[str, float | None]:
 
 
 def replacing_epsilon(events: Sequence[Event], delta: float) -> float:
-    """The epsilon for replacing a unit, of events composed adaptively; infinite where there is no guarantee.
+    """The replace-one epsilon of events composed adaptively; infinite where there is no guarantee.
 
     >>> once = Event("gradients", "gaussian", 10.0, 1.0, count=100)  # 4.38 for adding or removing one
     >>> round(replacing_epsilon([once], 1e-5), 2)

@@ -1,4 +1,4 @@
-"""Lower bounds on epsilon from attacks: what a distinguisher's errors on two neighbouring data sets prove.
+"""Lower bounds on epsilon from attacks, by an attacker's error rates on two neighbouring data sets.
 
 Any (epsilon, delta)-private mechanism forces each test between neighbours to errors alpha + e^epsilon beta >= 1 - delta
 and beta + e^epsilon alpha >= 1 - delta (Kairouz, Oh and Viswanath 2015). Clopper-Pearson upper bounds on alpha and beta
@@ -24,18 +24,18 @@ _REPLACED = 2  # a claim for adding or removing a record allows so many epsilon 
 
 
 def highest(audits: Sequence[Mapping]) -> float | None:
-    """The highest bound that is about what a cell publishes; None without any."""
+    """The highest lower bound on epsilon that concerns what a cell publishes; None where there is none."""
     own = [entry["epsilon_lower"] for entry in audits if not entry["statistic"].startswith(ELSEWHERE)]
     return max(own, default=None)
 
 
 def refuted(audits: Sequence[Mapping], claimed: float) -> bool:
-    """Whether replace-one attacks on a cell refute an epsilon that is claimed for adding or removing a record."""
+    """Whether replace-one attacks on a cell refute an epsilon claimed for add/remove adjacency."""
     return (highest(audits) or 0.0) > _REPLACED * claimed
 
 
 def verdict(audits: Sequence[Mapping], claimed: str) -> str:
-    """What came of attacking a claim, as a sentence of audit.json."""
+    """The verdict on a claimed epsilon, as a sentence of audit.json."""
     found = highest(audits)
     if found is None:
         return "Nothing is claimed."
@@ -49,7 +49,7 @@ def verdict(audits: Sequence[Mapping], claimed: str) -> str:
 def epsilon_lower(
     false_alarms: int, absent: int, misses: int, present: int, delta: float, confidence: float = 0.999
 ) -> float:
-    """The epsilon that a test's errors refute anything below, with the given confidence.
+    """The lower bound on epsilon that a test's errors prove, at the given confidence.
 
     >>> round(epsilon_lower(0, 10_000, 5_000, 10_000, delta=1e-5), 2)  # no false alarm, every second target missed
     6.46
@@ -92,7 +92,7 @@ def distinguished(
     confidence: float = 0.999,
     gaussian_dp: bool = False,
 ) -> float:
-    """The lower bound of the test "the statistic exceeds a threshold", the threshold fixed on held-out runs.
+    """The lower bound on epsilon of the test "the statistic exceeds a threshold", set on held-out runs.
 
     Args:
         held_out, runs: the statistic in runs with the target and in runs without it; larger speaks for it.
@@ -131,7 +131,7 @@ def _errors(runs: tuple[np.ndarray, np.ndarray], thresholds: np.ndarray) -> tupl
 
 
 def guessed(correct: int, guesses: int, canaries: int, delta: float, confidence: float) -> float:
-    """The epsilon that guesses about many canaries of one run refute anything below.
+    """The lower bound on epsilon that guesses about many canaries in one training run prove.
 
     Each canary took part by a coin of its own; of `guesses` of them the attacker said which way it fell. Of an
     (epsilon, delta)-private run the number of right guesses is at least v with probability at most
@@ -171,8 +171,10 @@ def _chance_of(correct: int, guesses: int, canaries: int, epsilon: float, delta:
 
 
 def guesses_to_make(canaries: int, mu: float, delta: float, confidence: float) -> int:
-    """How many coins to guess for the best bound to be expected, where each is seen with a Gaussian's mu: a function of
-    public numbers, so that it is fixed before anything is seen."""
+    """The number of canaries to guess for the best expected bound, if each is seen with Gaussian parameter mu.
+
+    It depends on public numbers only, so that it is fixed before anything is seen.
+    """
     from scipy.special import ndtr
 
     thresholds = np.linspace(0, 4 + mu, 400)

@@ -1,4 +1,4 @@
-"""The privacy budget of one seed of one cell: a target epsilon, spelled as in the config, and delta."""
+"""The privacy budget of one seed of a cell: a target epsilon, spelled as in the config, and delta."""
 
 import math
 import re
@@ -13,7 +13,7 @@ EPSILON_PATTERN = r"^(inf|0\.[0-9]*[1-9]|[1-9][0-9]*(\.[0-9]*[1-9])?)$"
 
 
 def parse_epsilon(text: str) -> float:
-    """The number that an epsilon string stands for; each number has one spelling, since it names a folder.
+    """The number in an epsilon string, which must be in its shortest form since it names a folder.
 
     >>> parse_epsilon("0.5"), parse_epsilon("inf")
     (0.5, inf)
@@ -30,7 +30,7 @@ def parse_epsilon(text: str) -> float:
 
 
 def spelled(epsilon: float) -> str:
-    """An epsilon as budgets spell it, rounded down.
+    """An epsilon in the spelling of budgets, rounded down.
 
     >>> spelled(0.30000000000000004), spelled(2.0)
     ('0.3', '2')
@@ -46,7 +46,7 @@ def spelled(epsilon: float) -> str:
 
 @dataclass(frozen=True)
 class Budget:
-    """What one seed of one cell may spend.
+    """The privacy budget of one seed of one cell.
 
     Attributes:
         epsilon: the target's spelling in the config, "inf" for no privacy.
@@ -71,5 +71,5 @@ class Budget:
 
     @property
     def private(self) -> bool:
-        """Whether there is a finite target."""
+        """Whether the target epsilon is finite."""
         return not math.isinf(self.target)

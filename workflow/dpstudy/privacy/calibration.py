@@ -1,4 +1,4 @@
-"""How much noise a budget asks for."""
+"""Calibration of noise to a privacy budget."""
 
 import contextlib
 import math
@@ -91,7 +91,7 @@ def _quick(events: Sequence[Event], delta: float) -> Callable[[Sequence[Event], 
 
 
 def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, most: int = 10**7) -> int:
-    """The largest number of steps whose events spend at most the budget (de2022 section 3.1: given sigma and q).
+    """The largest number of steps within the budget, given the noise (de2022 section 3.1: given sigma and q).
 
     >>> from dpstudy.privacy.events import Event
     >>> affordable(lambda steps: [Event("gradients", "gaussian", 10.0, 1.0, count=steps)], Budget("1", 1e-5))

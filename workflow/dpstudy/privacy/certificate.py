@@ -1,4 +1,4 @@
-"""A ledger held against accountants that had no part in it.
+"""Verification of a finished ledger by accountants that took no part in training.
 
 Training certifies its epsilon by privacy/accounting.py. Here the events of a finished ledger.json are read afresh, as
 dictionaries, and given to others: the closed form of dp-accounting's Gaussian privacy loss, its PLD accountant with
@@ -46,7 +46,7 @@ _NEGLIGIBLE = 1e-9
 
 
 def recertify(ledger: Mapping, drawn: Sequence[Mapping[str, int]] = ()) -> dict:
-    """What other accountants say of a ledger, and whether it stands.
+    """The bounds on a ledger's epsilon by independent accountants, and the faults that they find.
 
     Args:
         ledger: the content of a ledger.json.
@@ -153,7 +153,7 @@ def _printed(epsilon: float) -> str:
 
 
 def bounds_of(events: Sequence[Mapping], delta: float, loose: bool = False) -> dict[str, float | None]:
-    """The bounds on epsilon of the events of a ledger, by name; None where an accountant does not know them.
+    """Bounds on the epsilon of a ledger's events by accountant; None where one does not support them.
 
     `exact`: closed form, of releases without amplification. `pld`: dp-accounting, at what rounding leaves of delta, of
     Poisson samples with `loose` only. `rdp`: integrated; or without sampling in closed form, where that is smaller.

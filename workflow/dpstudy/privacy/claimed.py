@@ -1,10 +1,10 @@
-"""The conversions of anon_smoothing, whose guarantee is claimed and not proved: nothing here certifies an epsilon."""
+"""The privacy conversions of anon_smoothing, whose guarantee is claimed, not proved; nothing here is certified."""
 
 import math
 
 
 def rho_of(epsilon: float, delta: float) -> float:
-    """The rho of zCDP at which rho + 2 sqrt(rho ln(1/delta)) = epsilon (section 2).
+    """The rho of zCDP for which rho + 2 sqrt(rho ln(1/delta)) = epsilon (section 2).
 
     >>> round(rho_of(3.0, 1e-5), 3)
     0.173
@@ -14,5 +14,5 @@ def rho_of(epsilon: float, delta: float) -> float:
 
 
 def noise_multiplier(rho: float, delta: float) -> float:
-    """sigma of Theorem 1: sqrt(2 ln(1/delta)/rho); its delta is a bound on a tail, not that of the guarantee."""
+    """sigma of Theorem 1, sqrt(2 ln(1/delta)/rho); its delta bounds a tail, not the guarantee."""
     return math.sqrt(2 * math.log(1 / delta) / rho)

@@ -1,4 +1,4 @@
-"""The book beside the data: what every folder, of whatever study, has spent on it under secure noise.
+"""The budget log beside the data: what all studies in all folders have spent on it with secure noise.
 
 Each folder keeps a book of its own, by which its models are known (spending.py). Beside the data lies one of all of
 them, so that a budget holds over all. A line stands here before it stands in its folder's own: a death in between
@@ -26,7 +26,7 @@ _REMEDY = "let it be written to, or name another file that all studies of these 
 
 
 def books_around(folders: Collection[str]) -> list[str]:
-    """The books that there are in folders, in those around them, and in those inside."""
+    """The paths of budget logs in folders, in their parents, and in their subfolders."""
     found: set[Path] = set()
     for folder in map(Path, folders):
         found |= {parent / NAME for parent in (folder, *folder.parents) if (parent / NAME).exists()}
@@ -36,7 +36,7 @@ def books_around(folders: Collection[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Below:
-    """What lies below a folder: the folders outside of it that links lead to, and books of what was spent."""
+    """The targets outside a folder that links below it lead to, and the budget logs below it."""
 
     linked: tuple[Path, ...]
     books: tuple[Path, ...]
@@ -46,7 +46,7 @@ _FRESH_SECONDS = 10
 
 
 def below(folder: Path) -> Below:
-    """What lies below a folder, as of a moment ago: a walk takes a second a million files, and every job asks."""
+    """The links and budget logs below a folder, cached briefly, since a walk takes a second per million files."""
     return _walked(folder, int(time.monotonic() / _FRESH_SECONDS))
 
 
@@ -71,12 +71,12 @@ def _walked(folder: Path, _moment: int) -> Below:
 
 
 def identity(entry: Mapping) -> str:
-    """What tells a line from every other: its id; of an earlier version's, all that it holds."""
+    """The unique id of a line of a budget log; for lines of earlier versions, a hash of the line."""
     return entry.get("id") or hashlib.sha256(json.dumps(dict(entry), sort_keys=True).encode()).hexdigest()
 
 
 class DataBook:
-    """A file of the lines of many folders' books.
+    """A budget log that collects the lines of many folders' logs.
 
     Args:
         path: of the file, made when a first line is written.
@@ -87,7 +87,7 @@ class DataBook:
         self.path, self._read = Path(path), read
 
     def entries(self) -> list[dict]:
-        """Its lines, from the first.
+        """The lines of the log, from the first.
 
         Raises:
             StudyError: a line is damaged.
@@ -95,7 +95,7 @@ class DataBook:
         return list(self._read(self.path))
 
     def add(self, entries: Sequence[dict]) -> None:
-        """Add those that are not there; on the disk when this returns. Its lock must be held.
+        """Append the lines that are missing, and flush them to the disk; the caller must hold the lock.
 
         Raises:
             StudyError: it cannot be written.
@@ -114,7 +114,7 @@ class DataBook:
                 temporary.chmod(mode)
 
     def check(self) -> None:
-        """Refuse where lines could not be written.
+        """Refuse a log that cannot be written to.
 
         Raises:
             StudyError: says so, and what would help.
@@ -128,7 +128,7 @@ class DataBook:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold it against all others, of other folders and machines too.
+        """A context that holds the log's lock, also against other folders and machines.
 
         Raises:
             StudyError: it cannot be locked.

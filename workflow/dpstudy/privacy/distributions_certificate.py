@@ -1,4 +1,4 @@
-"""Privacy loss distributions of a finished ledger's sampled releases, by dp-accounting with settings of its own.
+"""An independent bound on the epsilon of a ledger's sampled releases, by dp-accounting's loss distributions.
 
 It adds up rounded numbers: its delta may be too small by 64 units (of 2^-53) a release that it composes. It is asked at
 what that leaves of delta, and not at all where it leaves nothing. Of batches that are cut to a largest size there are
@@ -19,22 +19,22 @@ _CLEAR = 1e3  # times what rounding can take
 
 
 def events_sampled(events: Sequence[Mapping]) -> bool:
-    """Whether any is of a random sample of the records."""
+    """Whether any event is of a random sample of the records."""
     return any(event["sampling"] in ("poisson", CUT) for event in events)
 
 
 def clear(events: Sequence[Mapping], delta: float) -> bool:
-    """Whether what rounding can take from `delta` does not matter."""
+    """Whether delta is far above the rounding errors of these events."""
     return delta > _CLEAR * _taken(events)
 
 
 def finite(bound: float) -> float | None:
-    """A bound that there is."""
+    """The bound, or None where it is infinite."""
     return bound if math.isfinite(bound) else None
 
 
 def pld(events: Sequence[Mapping], delta: float, size: float | None = None) -> float:
-    """On a grid that is fine against `size`, or against the result: coarse first, to know that."""
+    """The epsilon by privacy loss distributions, on a grid that is fine relative to `size` or to the result."""
     from dp_accounting.pld import PLDAccountant
 
     left = delta - _taken(events)
@@ -49,12 +49,12 @@ def pld(events: Sequence[Mapping], delta: float, size: float | None = None) -> f
 
 
 def uncut(events: Sequence[Mapping]) -> list[dict]:
-    """The same releases of batches as they come."""
+    """The same events with untruncated Poisson batches."""
     return [dict(event) | ({"sampling": "poisson"} if event["sampling"] == CUT else {}) for event in events]
 
 
 def chance_of_a_cut(events: Sequence[Mapping]) -> float:
-    """A bound on the probability that any batch is cut, with what SciPy can be off by."""
+    """A bound on the probability that any batch is truncated, with SciPy's error included."""
     from scipy.stats import binom
 
     return sum(
@@ -69,7 +69,7 @@ def _tail(chance: float) -> float:
 
 
 def beside_cuts(epsilon_at: Callable[[float], float], chance: float, delta: float) -> float:
-    """The least epsilon for which delta_0 + (1 + e^epsilon) chance is found to be at most delta; infinite without one.
+    """The least epsilon found with delta_0 + (1 + e^epsilon) chance <= delta; infinite where there is none.
 
     Args:
         epsilon_at: delta_0 -> the epsilon if no batch were cut.

@@ -1,4 +1,4 @@
-"""What a ledger's events are worth: closed forms where nothing is sampled, else another accountant's bracket.
+"""Bounds on the epsilon of a ledger's events: closed forms without sampling, else an independent accountant's.
 
 It needs the standard library alone, shares no code with the accountants of training, and is copied into bundles as it
 is. The best of several runs is known to Renyi DP alone, and not to it.
@@ -15,7 +15,7 @@ Bracket = Callable[[Sequence[tuple[float, float, int]], float], tuple[float, flo
 
 
 def bounds(events: Sequence[Mapping], delta: float, bracket: Bracket) -> tuple[float, float]:
-    """(low, high) around the epsilon of a ledger's `events`, composed; far apart only where batches are often cut.
+    """(low, high) bounds on the epsilon of a ledger's `events`, composed; loose only if batches are often truncated.
 
     Raises:
         ValueError: no bound is known here, and why.
@@ -54,7 +54,7 @@ def _of_unit(events: Sequence[Mapping], delta: float, bracket: Bracket) -> tuple
 
 
 def pure_epsilons(events: Sequence[Mapping]) -> list[float]:
-    """The epsilon of each release of the mechanisms in PURE."""
+    """The epsilon of each release of a pure-DP mechanism."""
     return [1 / e["noise_multiplier"] for e in events if e["mechanism"] in PURE for _ in range(e["count"])]
 
 

@@ -1,4 +1,4 @@
-"""Privacy events: which noisy releases touched private records."""
+"""Privacy events: the noisy releases computed from private records."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
@@ -13,7 +13,7 @@ PARTS = ("train", "validation")
 
 @dataclass(frozen=True)
 class Event:
-    """`count` releases of one mechanism, the unit that accountants compose.
+    """`count` releases of one mechanism, the unit of composition.
 
     Attributes:
         name: what is released; the noise source counts its draws under the same name.
@@ -100,22 +100,22 @@ class Event:
 
     @property
     def kind(self) -> Mechanism:
-        """What is known of its mechanism."""
+        """The event's mechanism, as an object."""
         return MECHANISMS[self.mechanism]
 
     @property
     def amplified(self) -> bool:
-        """Whether it relies on who takes part being random."""
+        """Whether the event relies on amplification by random sampling."""
         return self.sampling in ("poisson", TRUNCATED) and (self.sampling_rate < 1.0 or self.largest is not None)
 
     @property
     def participations(self) -> float:
-        """mu^2 x noise_multiplier^2 of the unit that the event protects least: in how many releases it takes part."""
+        """The number of releases that the least protected unit takes part in: mu^2 x noise_multiplier^2."""
         return self.kind.participations(self)
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the noise, in the units of the release.
+        """The noise standard deviation, in the units of the release.
 
         Raises:
             ValueError: the noise is scaled by what the records at hand could change.
@@ -129,7 +129,7 @@ class Event:
         return replace(self, noise_multiplier=self.noise_multiplier * factor)
 
     def to_json(self) -> dict:
-        """The event as the ledger holds it (design: ledger.json, `events`); trials are told around it."""
+        """The event as a mapping for ledger.json (`events`); trials are recorded around it."""
         content = {
             "name": self.name,
             "mechanism": self.mechanism,
@@ -167,20 +167,20 @@ class Event:
 
 
 def unamplified(events: Iterable[Event]) -> bool:
-    """Whether no event relies on subsampling, so that exact composition applies."""
+    """Whether no event relies on sampling, so that exact composition applies."""
     return not any(event.amplified for event in events)
 
 
 def pure(events: Iterable[Event]) -> bool:
-    """Whether any is of a mechanism that is epsilon-DP and not Gaussian DP."""
+    """Whether any event is of a mechanism with pure epsilon-DP rather than Gaussian DP."""
     return any(event.kind.pure for event in events)
 
 
 def unproved(events: Iterable[Event]) -> bool:
-    """Whether an event has no bound at all, whatever its authors claim."""
+    """Whether any event has no bound at all, whatever its authors claim."""
     return not all(event.kind.bounded for event in events)
 
 
 def known_to_renyi(events: Iterable[Event]) -> bool:
-    """Whether Renyi DP has a bound for every event: it has none for truncated batches."""
+    """Whether Renyi DP bounds every event; it has no bound for truncated Poisson batches."""
     return all(event.sampling != TRUNCATED for event in events)

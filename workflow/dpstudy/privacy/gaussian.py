@@ -1,4 +1,4 @@
-"""The exact privacy of Gaussian mechanisms.
+"""Exact accounting of Gaussian mechanisms (Gaussian DP).
 
 A Gaussian release with noise multiplier s is 1/s-Gaussian-DP; k adaptive releases compose to
 mu^2 = sum 1/s^2 (Dong, Roth and Su 2022, Corollary 3.3), and mu-GDP is (epsilon, delta)-DP exactly for

@@ -1,4 +1,4 @@
-"""Privacy loss distributions of sampled Gaussian releases by dp-accounting, in under half the time, to the same bits.
+"""A faster computation of dp-accounting's loss distributions of sampled Gaussian releases, with identical results.
 
 For each point of its grid, tens of thousands, dp-accounting asks in Python where the privacy loss passes it. Here all
 points are asked for at once, by the same formula (`AdditiveNoisePrivacyLoss.inverse_privacy_loss`, its three
@@ -19,7 +19,7 @@ _COMPARED = 7  # points
 
 @contextlib.contextmanager
 def all_at_once() -> Iterator[None]:
-    """What dp-accounting composes inside asks for all points of a grid at once."""
+    """A context in which dp-accounting evaluates all points of its grid at once."""
     from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
     theirs = GaussianPrivacyLoss.get_delta_for_epsilon

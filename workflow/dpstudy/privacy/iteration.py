@@ -39,7 +39,7 @@ from dpstudy.privacy.events import Event
 
 
 def batch_shares(event: Event) -> np.ndarray:
-    """(m,) shares of the n slots that the batches hold, in order: B/n each but for the last, which has what is left."""
+    """(m,) the shares of the n slots in each batch: B/n each, except the last one, which has the rest."""
     batches = event.count // _epochs(event)
     shares = np.full(batches, event.sampling_rate)
     shares[-1] = 1 - event.sampling_rate * (batches - 1)
@@ -53,7 +53,7 @@ def _epochs(event: Event) -> int:
 
 
 def squared_shifts(batches: int, epochs: int) -> np.ndarray:
-    """(m,) sums of a_t^2 by the batch that a record is in: (K - 1)/m + 1/(m - j).
+    """(m,) the sums of a_t^2 by the batch of a record: (K - 1)/m + 1/(m - j).
 
     >>> squared_shifts(4, 1).round(2)
     array([0.25, 0.33, 0.5 , 1.  ])
@@ -62,7 +62,7 @@ def squared_shifts(batches: int, epochs: int) -> np.ndarray:
 
 
 def record_mus(events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray]:
-    """What each batch's records get of one iterated event composed with unamplified ones.
+    """mu for the records of each batch, of one iterated event composed with unamplified ones.
 
     Args:
         events: exactly one of them iterated; the others are releases in which every record takes part.
@@ -80,7 +80,7 @@ def record_mus(events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def record_epsilons(events: Sequence[Event], delta: float) -> tuple[np.ndarray, np.ndarray]:
-    """(m,) epsilon of a record of each batch, the order being known, and (m,) shares of the records."""
+    """(m,) epsilon for the records of each batch when the order is public, and (m,) their shares."""
     mus, shares = record_mus(events)
     return np.array([gaussian.epsilon_of(mu, delta) for mu in mus]), shares
 
@@ -92,8 +92,9 @@ def share_within(events: Sequence[Event], epsilon: float, delta: float) -> float
 
 
 def for_a_share(events: Sequence[Event], share: float) -> tuple[Event, ...]:
-    """The events with the iterated one replaced by what it is worth to the worst record of the best protected `share`:
-    one Gaussian release, so that any accountant can be asked.
+    """The events with the iterated one replaced by its Gaussian equivalent for the best-protected `share`.
+
+    It is one Gaussian release, worth what the worst record of that share loses, so that any accountant can be asked.
 
     Args:
         share: of the records, in (0, 1].
@@ -109,8 +110,10 @@ def for_a_share(events: Sequence[Event], share: float) -> tuple[Event, ...]:
 
 
 def secret_order_epsilon(events: Sequence[Event], delta: float) -> float:
-    """The epsilon of every record where the order is random and secret, rounded up: the mean over positions of a
-    record's delta is at most `delta`."""
+    """The epsilon of every record where the batch order is random and secret, rounded up.
+
+    It is the one at which the mean over positions of a record's delta is at most `delta`.
+    """
     mus, shares = record_mus(events)
     if np.isinf(mus).any():
         return math.inf

@@ -1,4 +1,4 @@
-"""The ledger: the list of noisy releases that touched private records, and what they are worth.
+"""The ledger: the noisy releases computed from private records, and their certified epsilon.
 
 Epsilon is never typed: it is computed here, from the events.
 """
@@ -44,7 +44,7 @@ def build_ledger(
     no_guarantee: str | None = None,
     bounds: Mapping | None = None,
 ) -> dict:
-    """The ledger of one seed (design: ledger.json).
+    """The ledger of one seed, the content of ledger.json.
 
     Args:
         events: every release of one seed; empty where nothing was noised.
@@ -121,7 +121,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def check_releases(events: Sequence[Event], drawn: Mapping[str, int]) -> None:
-    """Hold the ledger against what the noise source drew.
+    """Check that the noise source drew exactly the releases in the ledger.
 
     Raises:
         RuntimeError: a release without an event, or as many draws as the events do not say. The run's output
@@ -135,7 +135,7 @@ def check_releases(events: Sequence[Event], drawn: Mapping[str, int]) -> None:
 
 
 def check_noise(events: Sequence[Event], deviations: Mapping[str, Mapping[float, int]]) -> None:
-    """Hold the noise of each release against the ledger's: noise multiplier x sensitivity, or more.
+    """Check that each release had at least the ledger's noise standard deviation.
 
     Where several events share a name, the releases with the smallest noise are held against the smallest of them.
 
@@ -160,7 +160,7 @@ def check_noise(events: Sequence[Event], deviations: Mapping[str, Mapping[float,
 
 
 def check_spent(spent: Sequence[Event], drawn: Mapping[str, int], step: int) -> None:
-    """Hold what a method says to have spent by a step against what was drawn: a curve's epsilon must not be too small.
+    """Check that what a method says it has spent by a step covers what was drawn, so that curves state no less.
 
     Raises:
         RuntimeError: more was drawn; or something is said to be spent, and nothing was drawn that a model could be
@@ -181,7 +181,7 @@ def check_spent(spent: Sequence[Event], drawn: Mapping[str, int], step: int) -> 
 
 
 def check_run(events: Sequence[Event], source: NoiseSource, n: int | None = None) -> None:
-    """Hold the ledger against what a run did: what its noise source drew and how large, and how many units took part.
+    """Check a run against its ledger: releases drawn, their noise, and the number of units in each sample.
 
     Args:
         n: public number of units, where units are drawn from those that the ledger protects.

@@ -1,4 +1,4 @@
-"""Events as a ledger lists them: those of a run that is made several times stand within one that repeats it."""
+"""Conversion of events to and from ledgers, in which the events of repeated runs are nested in one event."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ REPEATED = "repeat-and-select"
 
 
 def to_ledger(events: Sequence[Event]) -> list[dict]:
-    """The list `events` of a ledger."""
+    """The list `events` for a ledger."""
     run = [event for event in events if event.trials is not None]
     single = [event.to_json() for event in events if event.trials is None]
     if not run:
@@ -29,7 +29,7 @@ def to_ledger(events: Sequence[Event]) -> list[dict]:
 
 
 def flat(events: Sequence[Mapping]) -> list[dict]:
-    """The releases in a ledger's list, each with `trials`, the mean number of runs that it is repeated in, or None."""
+    """The flattened events of a ledger, each with `trials`, the mean number of repetitions, or None."""
     found = []
     for event in events:
         if event["mechanism"] == REPEATED:
@@ -40,7 +40,7 @@ def flat(events: Sequence[Mapping]) -> list[dict]:
 
 
 def from_ledger(events: Sequence[Mapping]) -> tuple[Event, ...]:
-    """The inverse of `to_ledger`."""
+    """The events in a ledger's list, the inverse of `to_ledger`."""
     found = []
     for event in flat(events):
         trials = event.pop("trials")

@@ -1,4 +1,4 @@
-"""What several ledgers of the same records add up to."""
+"""Composition of several ledgers of the same records."""
 
 import math
 from collections import Counter
@@ -15,7 +15,7 @@ from dpstudy.privacy.renyi import RDP_ORDERS, converted, rdp_curve, rdp_epsilon
 
 
 def total(ledgers: Sequence[tuple[dict, int]], delta: float, same_parts: bool = True) -> dict:
-    """What would be spent on one data set if every seed of every cell were published.
+    """The privacy cost of publishing every seed of every cell of one data set.
 
     Args:
         ledgers: (ledger, number of seeds) of each cell.

@@ -1,4 +1,4 @@
-"""Privacy loss distributions (PLD), by dp-accounting, and the delta below which they say nothing.
+"""Epsilon by privacy loss distributions (PLD) of dp-accounting, and the delta below which they are unreliable.
 
 dp-accounting discretises pessimistically, but adds up rounded numbers. What that can take from a delta (u is 2^-53, T
 the number of releases, N the length of the Fourier transforms, f that of one release's probabilities, which sum to 1):
@@ -33,12 +33,12 @@ _SMALL_ROUGH = 0.01
 
 
 def pld_floor(events: Sequence[Event]) -> float:
-    """What the delta of these events, composed, can be too small by; all full-batch releases of an event are one."""
+    """A bound on the rounding error of delta for these composed events; an event's full-batch releases count as one."""
     return _ERROR * sum(1 + (event.count if event.sampling in ("poisson", TRUNCATED) else 1) for event in events)
 
 
 def pld_epsilon(events: Sequence[Event], delta: float, sized: float | None = None) -> float:
-    """The epsilon, discretised pessimistically at no more than 1e-4 of it; infinite at a delta below `pld_floor`.
+    """Epsilon by pessimistic discretisation at 1e-4 of it or finer; infinite at a delta below `pld_floor`.
 
     With a coarser grid the bound is still valid but can exceed RDP's at small epsilon.
 
@@ -49,12 +49,12 @@ def pld_epsilon(events: Sequence[Event], delta: float, sized: float | None = Non
 
 
 def coarse_epsilon(events: Sequence[Event], delta: float, sized: float | None = None) -> float:
-    """The same bound on a grid fifty times coarser: a few percent above it, and much sooner there."""
+    """The same bound on a grid fifty times coarser: a few percent looser, and much faster."""
     return _epsilon(tuple(events), delta, delta if sized is None else sized, _COARSE)
 
 
 def pld_profile(events: Sequence[Event], delta: float) -> tuple[Callable[[float], float], float]:
-    """delta -> epsilon, and the delta at epsilon 0, of one composition, on the grid of `pld_epsilon` for `delta`."""
+    """A function delta -> epsilon, and the delta at epsilon 0, from one composition on the grid for `delta`."""
     events = tuple(events)
     rough = rough_epsilon(events, delta) or _SMALL_ROUGH
     composed, floor = _composed(events, _RELATIVE_INTERVAL * max(rough, _SMALLEST_ROUGH)), pld_floor(events)

@@ -1,4 +1,4 @@
-"""The kinds of release, and what accountants must know of each: one small class a kind, one object a class.
+"""The mechanisms, and their properties that accountants need: one class each, used as one object.
 
 A mechanism of your own is a subclass in a file of its own, made known by `register`. Two families have closed forms,
 Gaussian DP and pure DP; anything else needs an accountant too (privacy/accountants.py).
@@ -12,7 +12,7 @@ MECHANISMS: dict[str, "Mechanism"] = {}
 
 
 class Mechanism:
-    """Gaussian noise on a sum, or what stands in an accountant for it.
+    """The base of mechanisms: Gaussian noise on a sum, or whatever else accountants treat in its place.
 
     Attributes:
         name: as ledgers have it.
@@ -27,20 +27,20 @@ class Mechanism:
     uneven: ClassVar[bool] = False
 
     def fault(self, event: Event) -> str | None:
-        """What of an event makes no sense for this mechanism, or None."""
+        """The reason why an event is invalid for this mechanism, or None."""
         return None
 
     def participations(self, event: Event) -> float:
-        """mu^2 x noise_multiplier^2 of the unit that is protected least, where it is Gaussian DP."""
+        """The number of releases that the least protected unit takes part in: mu^2 x noise_multiplier^2."""
         return event.count if event.epochs is None else event.epochs
 
     def params(self, event: Event) -> dict:
-        """What a ledger's `params` say of this mechanism alone."""
+        """Fields of the ledger's `params` that are specific to this mechanism."""
         return {}
 
 
 def register(mechanism: type[Mechanism]) -> type[Mechanism]:
-    """Make a mechanism known to events, accountants and ledgers; a class decorator.
+    """A class decorator that registers a mechanism for events, accountants and ledgers.
 
     Raises:
         ValueError: another one has its name.
@@ -53,20 +53,20 @@ def register(mechanism: type[Mechanism]) -> type[Mechanism]:
 
 @register
 class Gaussian(Mechanism):
-    """A sum plus Gaussian noise."""
+    """The Gaussian mechanism: a sum plus Gaussian noise."""
 
     name = "gaussian"
 
 
 @register
 class IteratedGaussian(Mechanism):
-    """Noisy steps that contract, on fixed batches in one order, of which the last alone is released (iteration.py)."""
+    """Noisy contractive steps on fixed batches in a fixed order, releasing the last iterate only (iteration.py)."""
 
     name = "iterated-gaussian"
     uneven = True
 
     def fault(self, event: Event) -> str | None:
-        """Its steps must be whole passes over fixed batches."""
+        """The reason if steps are not whole passes over fixed batches, or None."""
         if event.epochs and not event.count % event.epochs:
             batches, rate = event.count // event.epochs, event.sampling_rate
             if (batches - 1) * rate < 1 <= batches * rate * (1 + 1e-9):
@@ -74,43 +74,43 @@ class IteratedGaussian(Mechanism):
         return "iteration is over fixed batches (shuffle), all of them in each epoch"
 
     def participations(self, event: Event) -> float:
-        """Later steps hide a unit's own: (epochs - 1)/m + 1 of them count, m the batches of an epoch, for the last."""
+        """(epochs - 1)/m + 1 for the last batch, with m batches per epoch: later steps hide earlier ones."""
         epochs = event.epochs or 1
         return (epochs - 1) * epochs / event.count + 1
 
     def params(self, event: Event) -> dict:
-        """Who knows the order."""
+        """Whether the batch order is secret or public."""
         return {"order": "secret" if event.secret_order else "public"}
 
 
 @register
 class LocalSensitivity(Mechanism):
-    """Noise scaled by what the records at hand could change, which nothing bounds (anon_smoothing as published)."""
+    """Noise scaled to local sensitivity, which has no proved bound (anon_smoothing as published)."""
 
     name = "local-sensitivity-gaussian"
     bounded = False
 
     def fault(self, event: Event) -> str | None:
-        """No bound is known."""
+        """The reason if such runs are repeated and selected from, or None."""
         return "no bound is known for the best of several such runs" if event.trials else None
 
 
 class PureMechanism(Mechanism):
-    """A mechanism whose releases are epsilon-DP, epsilon = 1 / noise multiplier, over all records or one part."""
+    """A mechanism with pure DP, epsilon = 1 / noise multiplier, on all records or on one part."""
 
     pure = True
 
     def fault(self, event: Event) -> str | None:
-        """Amplification and repetition have bounds for Gaussian releases only."""
+        """The reason if the event is sampled or repeated, which only Gaussian releases may be, or None."""
         return f"{self.name} is neither sampled nor repeated" if event.sampling != "none" or event.trials else None
 
 
 @register
 class Exponential(PureMechanism):
-    """One of several candidates, with probability proportional to exp(epsilon x its score) (selection.py)."""
+    """The exponential mechanism: a candidate with probability proportional to exp(epsilon x score) (selection.py)."""
 
     name = "exponential"
 
     def fault(self, event: Event) -> str | None:
-        """As of every pure mechanism, said of a choice."""
+        """The reason if a choice is sampled or repeated, or None."""
         return "a choice is neither sampled nor repeated" if super().fault(event) else None

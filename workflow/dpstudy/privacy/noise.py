@@ -1,4 +1,4 @@
-"""The only place of the library that draws Gaussian noise for a release, and the only way from a private sum to one.
+"""The source of all Gaussian noise for releases, and the only way to release a private sum.
 
 Streams are keyed by (mode, key of the run, name of the release, step) and never reused: the same key twice is
 an error, not a repetition. The source counts what it draws, so that a run can be held against its ledger.
@@ -21,7 +21,7 @@ MODES = ("seeded", "secure")
 
 
 class NoiseSource:
-    """Noise and sampling randomness of one seed of one run.
+    """The source of noise and sampling randomness for one seed of one run.
 
     Args:
         mode: "seeded" (reproducible research, never for release) or "secure" (the operating system's entropy).
@@ -51,7 +51,7 @@ class NoiseSource:
 
     @property
     def title(self) -> str:
-        """Whose noise it is, for people: "digits/pixels/net/eps=2, seed 1"."""
+        """A readable name of the run: "digits/pixels/net/eps=2, seed 1"."""
         if len(self.key) != 4:
             return " ".join(self.key)
         cell, phase, trial, seed = self.key
@@ -60,7 +60,7 @@ class NoiseSource:
     def released(
         self, name: str, query: np.ndarray, std: float, step: int = 0, tensor: str = "", symmetric: bool = False
     ) -> np.ndarray:
-        """A private sum with noise of standard deviation `std` added to each number: what may be known of it.
+        """The private sum with Gaussian noise of standard deviation `std` on each number, safe to release.
 
         One release of several tensors noises each under its own `tensor` name; the release is counted once. In mode
         "secure" sum and noise lie on one grid (privacy/secure_noise.py).
@@ -119,7 +119,7 @@ class NoiseSource:
     def gaussian(
         self, name: str, shape: tuple[int, ...], std: float, step: int = 0, tensor: str = "", dtype=np.float32
     ) -> np.ndarray:
-        """Independent Gaussian noise of standard deviation `std` and the given shape, which goes with no sum.
+        """Gaussian noise of standard deviation `std` and the given shape, without a sum to add it to.
 
         Raises:
             RuntimeError: this (name, step, tensor) was drawn before: noise would be shared.
@@ -153,7 +153,7 @@ class NoiseSource:
         return self.mode == "secure" and not self.shared and 0 < std < np.inf
 
     def deviations(self) -> dict[str, dict[float, int]]:
-        """Release -> standard deviation of its noise -> how many releases had it: public, as the plan of a run is.
+        """Release -> noise standard deviation -> number of releases with it; public, like the run's plan.
 
         Of a release of several tensors the smallest counts: its noise multiplier is that of the least protected one.
         """
@@ -163,7 +163,7 @@ class NoiseSource:
         return {name: dict(counts) for name, counts in found.items()}
 
     def resume(self, made: Mapping[str, Sequence[Sequence[float]]]) -> None:
-        """Take over the count of what an interrupted run drew before this one goes on where it was.
+        """Restore the counts of an interrupted run before it continues.
 
         Args:
             made: what its `made` gave.
@@ -175,7 +175,7 @@ class NoiseSource:
         self.drawn = Counter({name: counts.total() for name, counts in self._earlier.items()})
 
     def made(self) -> dict[str, list[tuple[float, int]]]:
-        """`deviations` as JSON can hold it, for `resume`."""
+        """`deviations` in JSON form, for `resume`."""
         return {name: list(counts.items()) for name, counts in self.deviations().items()}
 
     def _draw(self, shape: tuple[int, ...], std: float, dtype, *release: object) -> np.ndarray:
@@ -187,7 +187,7 @@ class NoiseSource:
         return noise
 
     def chosen(self, name: str, scores: Sequence[float], epsilon: float) -> int:
-        """The index of one of several candidates, by the exponential mechanism (privacy/selection.py).
+        """The index of a candidate chosen by the exponential mechanism (privacy/selection.py).
 
         Args:
             scores: on private records; a unit only ever adds to them, at most 1 to each.
@@ -199,7 +199,7 @@ class NoiseSource:
         return choose(scores, epsilon, self.word(name, 0.0 if math.isinf(epsilon) else 1 / epsilon))
 
     def word(self, name: str, scale: float, step: int = 0, tensor: str = "") -> int:
-        """A uniform number of 256 bits, from which a mechanism that is not Gaussian draws one release.
+        """A uniform 256-bit number, from which a mechanism other than the Gaussian draws one release.
 
         Args:
             scale: of its noise, in the units of the release: what its event calls noise multiplier x sensitivity.
@@ -213,11 +213,11 @@ class NoiseSource:
         return int.from_bytes(drawn, "little")
 
     def part(self, *key: object) -> "NoiseSource":
-        """A source of its own for a part of this run, such as one of several trials; it counts for itself."""
+        """A separate noise source for a part of this run, such as one trial; it keeps its own counts."""
         return NoiseSource(self.mode, *self.key, *key, shared=self.shared)
 
     def adopt(self, other: "NoiseSource", deviations: Mapping[str, Mapping[float, int]] | None = None) -> None:
-        """Count what a part of this run released as released by this one.
+        """Add the counts of a part of this run to this source's.
 
         Args:
             deviations: of those of its releases that the ledger has in other units: as it has them, the part's own
@@ -234,14 +234,14 @@ class NoiseSource:
             self.took(name, taken, units)
 
     def sampling(self, name: str) -> AnyGenerator:
-        """The generator that decides who takes part in the releases called `name`."""
+        """The generator that samples the units that take part in the releases called `name`."""
         self.untouched = False
         if self.mode == "secure":
             return SecureGenerator()
         return self._stream("sampling", name)
 
     def took(self, name: str, taken: int, units: int) -> None:
-        """Count who took part in a sampled release, for `check_run`: private, and kept in memory alone."""
+        """Count the units in a sampled release, for `check_run`; private, and kept in memory only."""
         before = self.took_part.get(name, (0, 0))
         self.took_part[name] = before[0] + taken, before[1] + units
 

@@ -1,4 +1,4 @@
-"""How much noise an algorithm adds for a budget: accounting alone, without records.
+"""The noise that an algorithm needs for a budget, by accounting alone, without records.
 
 The noise multiplier s is always the standard deviation of the noise on a *sum* of gradients, divided by the bound on
 one record's gradient: the clipping norm for DP-SGD, the Lipschitz constant for iteration. Equal s are equal noise.
@@ -19,7 +19,7 @@ PROTECTED_SHARE = 0.99  # tramer2021, footnote 12
 def noise_level(
     algorithm: str, accounting: str, epsilon: str, delta: float, *, records: int, batch_size: int, epochs: int
 ) -> float:
-    """The noise multiplier.
+    """The noise multiplier that an algorithm needs for this budget.
 
     >>> round(noise_level("iteration", "certified", "3", 1e-5, records=50_000, batch_size=512, epochs=10), 2)
     1.07

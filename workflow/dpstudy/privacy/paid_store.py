@@ -1,4 +1,4 @@
-"""What secure noise has paid for, in a place that is no output of Snakemake: no run removes or overwrites it.
+"""The store of models trained with secure noise, outside Snakemake's outputs so that no run removes them.
 
 A training's files lie in a folder of their own, named by their hashes: a changed file is seen even where a line of the
 book, by an earlier version, names none. Beside such folders lies the checkpoint of a training that is under way.
@@ -23,7 +23,7 @@ _log = logging.getLogger("dpstudy")
 
 
 def name_of(files: Mapping[str, str]) -> str:
-    """The folder of files whose SHA-256 these are, by name."""
+    """The folder name of a training, from its files' SHA-256 by name."""
     return hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()[:_MARK]
 
 
@@ -33,7 +33,7 @@ def hashes_of(folder: str | os.PathLike) -> dict[str, str]:
 
 
 class PaidStore:
-    """A folder of trainings, and of what is known of the records that they read.
+    """The store: folders of trainings, and hashes of the records that they read.
 
     Args:
         root: results/privacy/paid.
@@ -43,24 +43,25 @@ class PaidStore:
         self.root = Path(root)
 
     def place(self, cell: str, seeds: Sequence[int]) -> Path:
-        """Where trainings of a cell with these seeds lie, each in a folder of its own."""
+        """The folder that holds the trainings of a cell with these seeds, each in a folder of its own."""
         name = "+".join(map(str, seeds))
         if len(name) > _LONGEST:
             name = hashlib.sha256(name.encode()).hexdigest()[:_MARK]
         return self.root / "cells" / cell / f"seed={name}"
 
     def checkpoint(self, cell: str, seeds: Sequence[int]) -> Path:
-        """Where the checkpoint of a training of a cell with these seeds lies."""
+        """The path of the checkpoint of a cell's training with these seeds."""
         return self.place(cell, seeds) / "checkpoint.safetensors"
 
     def trainings(self, cell: str, seeds: Sequence[int]) -> list[Path]:
-        """The folders of all trainings of a cell with these seeds, whole ones."""
+        """The folders of all complete trainings of a cell with these seeds."""
         return [path for path in sorted(self.place(cell, seeds).glob("[!.]*")) if path.is_dir()]
 
     @contextlib.contextmanager
     def claim(self, cell: str, seeds: Sequence[int]) -> Iterator[None]:
-        """Train a cell with these seeds alone: whoever else wants to waits, then finds what was made of it. The lock
-        ends with its process.
+        """A context that locks the training of a cell with these seeds against other processes.
+
+        Whoever else wants to train it waits, then finds what was made. The lock ends with its process.
 
         Raises:
             StudyError: the folder cannot be written to.
@@ -86,7 +87,7 @@ class PaidStore:
         os.chmod(self.root, 0o700)
 
     def add(self, cell: str, seeds: Sequence[int], write: Callable[[Path], None]) -> dict[str, str]:
-        """Keep what `write` puts into a folder: whole, on the disk, and for its owner's eyes alone.
+        """Store what `write` puts into a folder: atomically, flushed to the disk, readable by the owner alone.
 
         Returns:
             name -> SHA-256 of each file.
@@ -121,11 +122,12 @@ class PaidStore:
         return files
 
     def remove(self, cell: str, seeds: Sequence[int], files: Mapping[str, str]) -> None:
-        """Forget a training that the book refused."""
+        """Remove a training that the budget log refused."""
         shutil.rmtree(self.place(cell, seeds) / name_of(files), ignore_errors=True)
 
     def check(self, folder: Path) -> None:
-        """
+        """Check that the files of a stored training are unchanged.
+
         Raises:
             StudyError: the files of a training are not those that were written.
         """
@@ -136,7 +138,7 @@ class PaidStore:
             )
 
     def note_content(self, path: str | os.PathLike) -> str | None:
-        """A digest of the records that a file vouches for, which is kept: whoever makes the file anew can be compared.
+        """Record and return a hash of the records behind a file, to recognise them when the file is remade.
 
         Returns:
             None where the file, or what it vouches for, is missing or damaged.
@@ -157,17 +159,19 @@ class PaidStore:
         return known
 
     def content(self, mark: str) -> str | None:
-        """The same of a file whose hash is `mark`, as `made_by` has it; None: nobody noted it."""
+        """The recorded hash of the records behind a file whose hash is `mark`; None where there is none."""
         path = self.root / "contents" / f"{mark}.json"
         return read_json(path)["content"] if path.exists() else None
 
     def same(self, mark: str, other: str) -> bool:
-        """Whether two files, told by their hashes, vouch for the same records; False where nobody can tell."""
+        """Whether two files, given by their hashes, hold the same records; False where that is not known."""
         return mark == other or (self.content(mark) or mark) == (self.content(other) or other)
 
 
 def publish(folder: Path, outputs: Mapping[str, str]) -> None:
-    """Copy a training's files to where they are asked for, run.json last: a copy may be changed, the store not.
+    """Copy a stored training's files to their output paths, run.json last.
+
+    It copies, since an output may be changed and the store must not.
 
     Raises:
         StudyError: the disk is full, or the folder cannot be written to.

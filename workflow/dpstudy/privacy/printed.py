@@ -1,4 +1,4 @@
-"""How bounds are printed: upper bounds, as epsilon and delta are, never smaller than they are; lower ones never larger.
+"""Rounding of printed bounds in the safe direction: upper bounds up, lower bounds down.
 
 Whatever prints an epsilon or a delta that was computed does it here. (Targets are text, as in the config.)
 """
@@ -10,7 +10,7 @@ _SMALL = -5  # the power of ten from which on downwards numbers are printed with
 
 
 def upper_bound(value: float, digits: int = 4, places: int | None = None) -> str:
-    """A number >= 0 rounded up to significant digits, or to places after the point.
+    """A number >= 0 as text, rounded up to significant digits or decimal places.
 
     >>> upper_bound(1.99901), upper_bound(2.0), upper_bound(1.949e-6, 2), upper_bound(2.3971, places=2)
     ('2', '2', '2e-6', '2.40')
@@ -19,7 +19,7 @@ def upper_bound(value: float, digits: int = 4, places: int | None = None) -> str
 
 
 def lower_bound(value: float, digits: int = 4, places: int | None = None) -> str:
-    """The same rounded down.
+    """A number >= 0 as text, rounded down to significant digits or decimal places.
 
     >>> lower_bound(1.239, places=2), lower_bound(1.06819928)
     ('1.23', '1.068')

@@ -1,4 +1,4 @@
-"""The papers' own conversions from noise to epsilon, for comparison with what can be certified.
+"""The papers' own conversions from noise to epsilon, for comparison with certified epsilons.
 
 None of these certifies anything: a ledger's epsilon always comes from `accounting.certify`.
 """
@@ -15,7 +15,7 @@ _TRAMER_ORDERS = tuple([1 + x / 10.0 for x in range(1, 100)] + list(range(12, 64
 
 
 def mehta2023(events: Sequence[Event], delta: float) -> float:
-    """rho + 2 sqrt(rho ln(1/delta)) on full-batch releases: the simple conversion of zCDP.
+    """The simple zCDP conversion rho + 2 sqrt(rho ln(1/delta)), full-batch releases only.
 
     mehta2023 states its Theorems 2.1 to 2.3 in zCDP. Which conversion its epsilons come from it does not print, but for
     DP-SGD (B.1: a Renyi accountant).

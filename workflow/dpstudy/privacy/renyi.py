@@ -1,4 +1,4 @@
-"""Renyi DP (Mironov 2017), of Poisson batches by dp-accounting (Mironov, Talwar and Zhang 2019), and its rounding.
+"""Epsilon by Renyi DP (Mironov 2017); Poisson sampling by dp-accounting (Mironov, Talwar and Zhang 2019).
 
 It has no floor in delta: any delta > 0 has a finite epsilon. But its divergences have one. At order a, dp-accounting
 computes ln(A)/(a - 1), A >= 1 a sum of binomial terms whose logarithms have parts of up to a ln a and a ln(1/q); sums
@@ -30,7 +30,7 @@ _PARTS, _SUMS = 2.0**-49, 2.0**-51  # 16 and 4 units of rounding
 
 
 def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
-    """Renyi DP with the improved conversion (Canonne, Kamath and Steinke 2020), over RDP_ORDERS.
+    """Epsilon by Renyi DP with the improved conversion (Canonne, Kamath and Steinke 2020), over RDP_ORDERS.
 
     Raises:
         ValueError: batches are cut to a size.
@@ -46,7 +46,7 @@ def rdp_epsilon(events: Sequence[Event], delta: float) -> float:
 
 
 def finest_rdp_epsilon(events: Sequence[Event], delta: float) -> float:
-    """The same of Poisson-sampled releases over all integer orders around a large one that is the best.
+    """Epsilon by Renyi DP of Poisson-sampled releases, over all integer orders around the best large one.
 
     At some order the divergence of a sampled release rises steeply: between two of RDP_ORDERS epsilon would jump with
     the noise by as much as they differ, and a calibration would end as far below its target.
@@ -68,7 +68,7 @@ def finest_rdp_epsilon(events: Sequence[Event], delta: float) -> float:
 
 
 def gaussian_rdp_epsilon(mu: float, delta: float) -> float:
-    """The same for mu-Gaussian-DP, whose divergence of order a is a mu^2/2: a closed form, without dp-accounting."""
+    """Epsilon by Renyi DP for mu-Gaussian-DP, in closed form: the divergence of order a is a mu^2/2."""
     best = min(
         order * mu**2 / 2 + math.log1p(-1 / order) - math.log(delta * order) / (order - 1) for order in RDP_ORDERS
     )
@@ -76,7 +76,7 @@ def gaussian_rdp_epsilon(mu: float, delta: float) -> float:
 
 
 def rough_epsilon(events: Sequence[Event], delta: float) -> float:
-    """An upper bound on epsilon in milliseconds, at most about twice the certified one: Renyi DP at few orders.
+    """A fast upper bound on epsilon, at most about twice the certified one: Renyi DP at few orders.
 
     Of truncated batches it takes no notice: there it is no bound, but of the right size.
     """
@@ -100,7 +100,7 @@ def rdp_curve(events: Sequence[Event], orders: Sequence[float]) -> list[float]:
 
 
 def converted(orders: Sequence[float], curve: Sequence[float] | np.ndarray, delta: float) -> float:
-    """The epsilon at `delta` of divergences at `orders`, none of them below what rounding can have left of it."""
+    """The epsilon at `delta` from Renyi divergences at `orders`, none below what rounding can have left of it."""
     from dp_accounting.rdp import compute_epsilon
 
     return float(compute_epsilon(orders, curve, delta)[0])
@@ -108,7 +108,7 @@ def converted(orders: Sequence[float], curve: Sequence[float] | np.ndarray, delt
 
 @lru_cache(maxsize=256)
 def sampled_curve(events: tuple[Event, ...], orders: tuple[float, ...]) -> tuple[float, ...]:
-    """The divergences of Gaussian releases, full-batch or Poisson-sampled, raised by what rounding can have taken."""
+    """The Renyi divergences of Gaussian releases, full-batch or Poisson-sampled, raised by their rounding error."""
     import logging
 
     from dp_accounting.rdp import RdpAccountant
@@ -172,7 +172,7 @@ def _sampled_best(events: tuple[Event, ...], orders: tuple[float, ...], delta: f
 
 
 def dp_event(event: Event):
-    """A Gaussian release as dp-accounting's event; of truncated batches it takes no notice."""
+    """A Gaussian release as dp-accounting's event; the truncation of batches is ignored."""
     import dp_accounting
 
     release = dp_accounting.GaussianDpEvent(event.noise_multiplier)

@@ -1,4 +1,4 @@
-"""Renyi divergences of Poisson-sampled Gaussian releases by numerical integration, and what they are worth.
+"""An independent computation of Renyi DP for Poisson-sampled Gaussian releases, by numerical integration.
 
 No series, and no code of dp-accounting: the integrals of the definition, over a grid. A release of noise s at rate q
 has the density ratio g(x) = 1 - q + q exp((2x - 1)/(2 s^2)), x ~ N(0, s^2) without the unit. Its divergence of order a
@@ -27,7 +27,9 @@ _RISEN = 1.2
 def least_epsilon(
     divergence: Callable[[float], float], delta: float, orders: Sequence[float] = ORDERS, between: bool = False
 ) -> float:
-    """The smallest epsilon over ascending orders (Canonne, Kamath and Steinke 2020); it has one minimum.
+    """The smallest epsilon over ascending Renyi orders (Canonne, Kamath and Steinke 2020).
+
+    As a function of the order it has one minimum.
 
     Args:
         between: and over the integers around it.
@@ -51,8 +53,10 @@ def least_epsilon(
 
 
 def divergence_of(events: Sequence[Mapping]) -> Callable[[float], float]:
-    """order -> the Renyi divergence of events, as dictionaries of `mechanism`, `noise_multiplier`, `sampling_rate` and
-    `count`, composed."""
+    """A function from the order to the Renyi divergence of these events, composed.
+
+    Events are dictionaries of `mechanism`, `noise_multiplier`, `sampling_rate` and `count`.
+    """
     return lambda order: sum(
         event["count"] * _divergence(event["noise_multiplier"], event["sampling_rate"], order) for event in events
     )

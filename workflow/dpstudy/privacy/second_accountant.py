@@ -1,4 +1,4 @@
-"""A second accountant: lower and upper bounds on the epsilon of Gaussian releases, whole or of Poisson samples.
+"""An independent accountant: lower and upper bounds on the epsilon of Gaussian releases, also with Poisson sampling.
 
 It needs the standard library and NumPy alone, shares no code with the accountants of training, and is copied into
 bundles as it is.
@@ -43,7 +43,7 @@ _TILTS = np.geomspace(1e-2, 1e8, 241)
 def bracket(
     releases: Sequence[tuple[float, float, int]], delta: float, tolerance: float = TOLERANCE
 ) -> tuple[float, float]:
-    """(low, high) around the epsilon of adaptively composed releases, for adding or removing a unit.
+    """(low, high) bounds on the epsilon of adaptively composed releases, add/remove adjacency.
 
     Args:
         releases: (noise multiplier > 0, sampling rate in (0, 1], count) of each.

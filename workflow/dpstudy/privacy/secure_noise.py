@@ -1,4 +1,4 @@
-"""Gaussian noise on a grid, from the operating system's entropy, with a law that is known cell by cell.
+"""Gaussian noise on a grid, from the operating system's entropy, whose distribution is known exactly.
 
 Noise of floating-point numbers betrays what it was added to: which numbers a sum can reach depends on the summands
 (Mironov 2012, "On significance of the least significant bits for differential privacy"). Here the query is first
@@ -35,7 +35,7 @@ BLOCK = 1 << 13  # words: what stays in cache, and below what the C library take
 
 
 class GridGaussian:
-    """Noise of one standard deviation.
+    """A sampler of grid Gaussian noise of one standard deviation.
 
     Args:
         std: standard deviation, positive and finite.
@@ -75,7 +75,7 @@ class GridGaussian:
         return np.exp(-0.5 * (nearest / self.steps) ** 2)
 
     def candidates(self, words: np.ndarray, tail: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """(n,) int64 integers k that random 64-bit `words` stand for, and (n,) the chances a(k) of taking them.
+        """(n,) int64 integers k for random 64-bit `words`, and (n,) their acceptance probabilities a(k).
 
         In the first table (not `tail`) a word may lead to the second: its chance is negative.
         """
@@ -92,7 +92,7 @@ class GridGaussian:
         return found, chances
 
     def noise(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Fresh draws of g K in float64."""
+        """Fresh noise g K as float64."""
         drawn = np.empty(math.prod(shape))
         done = 0
         while done < len(drawn):
@@ -108,7 +108,7 @@ class GridGaussian:
         return drawn.reshape(shape)
 
     def rounded(self, query: np.ndarray) -> np.ndarray:
-        """The query in float64 on the grid. Numbers of 2^53 grid steps or more are on it as they are."""
+        """The query as float64, rounded to the grid; numbers of 2^53 grid steps or more are on it already."""
         on_grid = np.array(query, np.float64)
         on_grid /= self.grid
         np.rint(on_grid, out=on_grid)
@@ -118,7 +118,7 @@ class GridGaussian:
 
 @lru_cache(maxsize=64)
 def grid_gaussian(std: float) -> GridGaussian:
-    """The tables for one standard deviation, kept."""
+    """The cached sampler for one standard deviation."""
     return GridGaussian(std)
 
 
@@ -135,5 +135,5 @@ def _per_slot(scale: float, counts: np.ndarray, leads: int = 0) -> np.ndarray:
 
 
 def words(count: int) -> np.ndarray:
-    """(count,) uint64 of OpenSSL's generator, which is seeded by the operating system's entropy."""
+    """(count,) random uint64 from OpenSSL's generator, seeded by the operating system's entropy."""
     return np.frombuffer(ssl.RAND_bytes(8 * count), np.uint64)

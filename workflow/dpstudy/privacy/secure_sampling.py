@@ -1,4 +1,4 @@
-"""Who takes part, and in which order, from OpenSSL's generator, which is seeded by the operating system's entropy.
+"""Secure random sampling and ordering of records, from OpenSSL's generator, seeded by the system's entropy.
 
 Amplification by sampling holds as long as nobody can tell who was taken, and the cost of the best of a secret number of
 runs as long as nobody can tell that number. The generators of numpy are fast, but their state follows from some of
@@ -16,7 +16,7 @@ from dpstudy.privacy.secure_noise import BLOCK, words
 
 
 class SecureGenerator:
-    """What methods ask a `numpy.random.Generator` for, drawn so that no draw tells another."""
+    """A stand-in for `numpy.random.Generator` whose draws reveal nothing of other draws."""
 
     @overload
     def random(self, size: None = None, dtype: DTypeLike = np.float64) -> float: ...
@@ -30,7 +30,7 @@ class SecureGenerator:
         return float(drawn[0]) if size is None else drawn.reshape(_shape(size)).astype(dtype, copy=False)
 
     def uniform(self, low: float = 0.0, high: float = 1.0) -> float:
-        """A number between two."""
+        """A uniform number between `low` and `high`."""
         return low + (high - low) * self.random()
 
     def integers(self, low, high=None, size=None, dtype=np.int64, endpoint: bool = False) -> np.ndarray | int:
@@ -50,7 +50,7 @@ class SecureGenerator:
         return found if found.ndim else int(found)
 
     def permutation(self, count: int) -> np.ndarray:
-        """0 .. count - 1 in an order of which each is as likely."""
+        """A uniformly random permutation of 0 .. count - 1."""
         while True:
             keys = words(count)
             order = keys.argsort()
@@ -59,21 +59,21 @@ class SecureGenerator:
                 return order
 
     def choice(self, values: Sequence | np.ndarray | int, size: int, replace: bool = False) -> np.ndarray:
-        """So many different ones of the values, or of 0 .. values - 1."""
+        """`size` distinct values drawn from `values`, or from 0 .. values - 1."""
         all_of_them = np.arange(values) if isinstance(values, int) else np.asarray(values)
         if replace or size > len(all_of_them):
             raise ValueError(f"{size} of {len(all_of_them)} values, each once at most")
         return all_of_them[self.permutation(len(all_of_them))[:size]]
 
     def geometric(self, chance: float) -> int:
-        """How many attempts it takes until one succeeds."""
+        """A geometric random number: the number of attempts until the first success."""
         attempts = 1
         while self.random() >= chance:
             attempts += 1
         return attempts
 
     def standard_normal(self, size) -> np.ndarray:
-        """For a random start, which is no secret: numpy's, begun anew."""
+        """Standard normal numbers for a random start, which is not secret: numpy's, freshly seeded."""
         return np.random.default_rng([int(word) for word in words(4)]).standard_normal(size)
 
 

@@ -1,4 +1,4 @@
-"""What choosing among candidates costs: by their scores on records held out, or as the best of several runs.
+"""Privacy cost of private selection: the exponential mechanism on held-out scores, and repeat and select.
 
 A choice is the exponential mechanism (McSherry and Talwar 2007): candidate j is chosen with probability proportional to
 exp(eps u_j). Where a unit can only add to scores, and at most 1 to each, a choice is eps-DP, without the usual factor
@@ -26,12 +26,12 @@ _BISECTIONS = 200
 
 
 def pure_epsilons(events: Sequence[Event]) -> list[float]:
-    """The eps of each release of a pure mechanism among `events`."""
+    """The eps of each release of a pure-DP mechanism among `events`."""
     return [1 / event.noise_multiplier for event in events if event.kind.pure for _ in range(event.count)]
 
 
 def delta_of(epsilon: float, mu: float, choices: Sequence[float]) -> float:
-    """The exact delta at `epsilon` of mu-Gaussian-DP and choices that are eps-DP, for each eps in `choices`.
+    """The exact delta at `epsilon` of mu-Gaussian-DP composed with choices that are eps-DP, eps in `choices`.
 
     Raises:
         ValueError: more choices than are combined exactly.
@@ -64,7 +64,7 @@ def epsilon_of(mu: float, choices: Sequence[float], delta: float) -> float:
 
 
 def largest_choice(mu: float, target: float, delta: float) -> float:
-    """The largest eps of one choice that stays, beside mu-Gaussian-DP, within (target, delta); 0 if none does."""
+    """The largest eps of a choice that, composed with mu-Gaussian-DP, is (target, delta)-DP; 0 if none is."""
     low, high = 0.0, target
     if delta_of(target, mu, [0.0]) > delta:
         return 0.0
@@ -77,14 +77,14 @@ def largest_choice(mu: float, target: float, delta: float) -> float:
 
 
 def choice_rdp(epsilon: float, order: float) -> float:
-    """The Renyi divergence of randomised response, which bounds that of all that is eps-DP."""
+    """The Renyi divergence of randomised response, an upper bound for any eps-DP mechanism."""
     yes, no = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))
     first, second = order * yes + (1 - order) * no, order * no + (1 - order) * yes
     return (first + math.log1p(math.exp(second - first))) / (order - 1)
 
 
 def choose(scores: Sequence[float], epsilon: float, word: int) -> int:
-    """The index that a uniform 256-bit `word` chooses with probability proportional to exp(epsilon x score).
+    """The index chosen with probability proportional to exp(epsilon x score), from a uniform 256-bit `word`.
 
     In decimal arithmetic of 90 digits: rounded floating-point noise could tell more of the scores than the mechanism
     does. Each probability is right to 2^-256. An infinite epsilon takes the best, the first of equals.

@@ -1,4 +1,4 @@
-"""What the selections of a finished ledger are worth, by formulas that had no part in training.
+"""An independent computation of private selection's cost in a finished ledger.
 
 The best of several runs: Papernot and Steinke (2022), Theorem 2, written down from the paper over Renyi divergences by
 integration (privacy/renyi_certificate.py). Choices: randomised response as a discretised privacy loss distribution
@@ -12,7 +12,7 @@ from dpstudy.privacy.renyi_certificate import ORDERS, divergence_of, least_epsil
 
 
 def best_run_bound(events: Sequence[Mapping], delta: float, orders: Sequence[float] = ORDERS) -> float:
-    """Epsilon of the best of a secret number of runs, each of which makes these releases.
+    """Epsilon of repeat and select: the best of a geometric number of runs, each with these releases.
 
     Args:
         events: as dictionaries, all with the same `trials`, the mean of their geometric number.
@@ -27,7 +27,7 @@ def best_run_bound(events: Sequence[Mapping], delta: float, orders: Sequence[flo
 
 
 def choice_delta(gaussian: Callable[[float], float] | None, choices: Sequence[float]) -> Callable[[float], float]:
-    """delta as a function of epsilon of choices that are eps-DP each, beside releases of which `gaussian` is that."""
+    """A function epsilon -> delta of eps-DP choices, composed with releases whose function is `gaussian`."""
     if not choices:
         return gaussian or (lambda epsilon: max(0.0, 1 - math.exp(epsilon)))
     first, *others = choices
@@ -37,7 +37,7 @@ def choice_delta(gaussian: Callable[[float], float] | None, choices: Sequence[fl
 
 
 def choice_pld(events: Sequence[Mapping], choices: Sequence[float], delta: float, interval: float) -> float:
-    """Epsilon by discretised privacy loss distributions.
+    """Epsilon of choices and Gaussian releases by discretised privacy loss distributions.
 
     Args:
         events: the Gaussian releases, without sampling.

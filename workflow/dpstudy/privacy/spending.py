@@ -1,4 +1,4 @@
-"""What trainings with secure noise have spent: a line each, kept for good. Noise that is drawn again spends again.
+"""The budget log: a permanent line for each training with secure noise, since redrawn noise spends again.
 
 Where the owner sets a ceiling, all trainings on the same records together stay below it. It is held when a training is
 written down, which is before anything of it leaves the store: of two that end at the same time, and do not both fit,
@@ -45,16 +45,17 @@ ANOTHER = (
 
 
 class BeyondBudgetError(StudyError):
-    """With a training more would be spent than the owner allows, or nobody can tell."""
+    """A training would exceed the owner's budget, or the total cannot be bounded."""
 
 
 class OvertakenError(Exception):
-    """Meanwhile another process has trained the same, and written it down."""
+    """Another process has meanwhile finished the same training and logged it."""
 
 
 class Spending:
-    """A file of lines {"when", "dataset", "records", "cell", "seed", "ledger", "config", "files", "training", "ids",
-    "id"}.
+    """A budget log, with lines {"when", "dataset", "records", "cell", "seed", "ledger", "config", "files", ...}.
+
+    Further keys are "training", "ids" and "id".
 
     "files" are the hashes of what lies in the store of paid models. A line without them is of a training that was begun
     ("training" names it, as the line does that it ends with), or of an earlier version, as is one without "config", its
@@ -80,7 +81,7 @@ class Spending:
         self.shared = [DataBook(name, _read) for name in sorted({os.path.abspath(name) for name in shared})]
 
     def entries(self) -> Iterator[dict]:
-        """Its lines, from the first.
+        """The lines of the log, from the first.
 
         Raises:
             StudyError: a line is damaged, or no entry.
@@ -88,14 +89,14 @@ class Spending:
         return _read(self.path)
 
     def trainings(self) -> list[dict]:
-        """A line for each training: of one that was begun and has ended, the line that it ended with."""
+        """One line per training: of one that was begun and has ended, the line written at its end."""
         return _of_trainings(list(self.entries()))
 
     def _paths(self) -> list[str]:
         return [str(self.path), *(str(book.path) for book in self.shared)]
 
     def everywhere(self) -> list[dict]:
-        """The same, with those of other folders.
+        """One line per training, including those in other folders' logs.
 
         Raises:
             StudyError: a line of a book is damaged.
@@ -104,7 +105,7 @@ class Spending:
         return _of_trainings(list((found | {identity(entry): entry for entry in self.entries()}).values()))
 
     def tell_others(self) -> None:
-        """Write what stands in this book alone into those beside the data, as after a version that knew none.
+        """Copy lines that only this log has into those beside the data, as after an older version.
 
         Raises:
             StudyError: one of them cannot be written.
@@ -158,7 +159,7 @@ class Spending:
         records: str = "",
         training: str | None = None,
     ) -> None:
-        """Refuse what would go beyond the ceiling together with all that was spent on the same records.
+        """Refuse a training that would exceed the budget together with all spending on the same records.
 
         Args:
             ledger: of each of the seeds; its delta is the one at which all of it is added up.
@@ -199,7 +200,7 @@ class Spending:
             )
 
     def hopeless(self, dataset: str, cell: str, epsilon: str, delta: float, records: str) -> str:
-        """Why no training of a cell could keep the ceiling, as far as the book alone tells; "" where it might.
+        """The reason why no training of a cell can keep within the budget, by the log alone; "" where one may.
 
         Args:
             epsilon: the target, as in the config.
@@ -220,8 +221,9 @@ class Spending:
         return f"cell {cell}: nothing is left of {budget} ({spent}); {larger}"
 
     def before(self, dataset: str, delta: float, records: str, cells: Collection[str] = ()) -> float | None:
-        """The epsilon of all that was spent on these records, but for what these cells have begun and go on with; None
-        where a training had no guarantee.
+        """The epsilon already spent on these records, except by unfinished trainings that these cells resume.
+
+        None where a training had no guarantee.
 
         Raises:
             StudyError: the book is damaged.
@@ -231,8 +233,10 @@ class Spending:
         return _total(past, delta) if past else 0.0
 
     def numbered(self, dataset: str, records: str) -> bool:
-        """Whether the rows of a data set go by their numbers because trainings knew them so before names were made of
-        what records hold (data/own_names.py): under other names, models that are paid for would be of other data.
+        """Whether records are named by row numbers, as earlier trainings in the log require.
+
+        Those knew them before names were made of what records hold (data/own_names.py): under other names, models that
+        are paid for would be of other data.
 
         Args:
             records: as of `record`; the folder that is read first, and its reader, must be the same.
@@ -258,7 +262,7 @@ class Spending:
         training: str | None = None,
         known: int | None = None,
     ) -> None:
-        """Add a line a seed; jobs that do so at the same time wait for each other.
+        """Add a line per seed; concurrent jobs wait for each other.
 
         A total.json beside the book does not know of them, and somebody might publish by it: it goes, and the next run
         of the study makes it anew.
@@ -298,11 +302,11 @@ class Spending:
                 temporary.write_bytes(before + lines.encode())
 
     def ended_seeds(self) -> set[tuple[str, int]]:
-        """(cell, seed) of all trainings that have ended."""
+        """(cell, seed) of all finished trainings."""
         return {(entry["cell"], entry["seed"]) for entry in self.entries() if not is_begun(entry)}
 
     def ended(self, cell: str, seeds: Sequence[int]) -> int:
-        """How many lines there are of trainings of a cell, with any of the seeds, that have ended."""
+        """The number of lines of finished trainings of a cell with any of these seeds."""
         lines = (entry for entry in self.entries() if entry["cell"] == cell and entry["seed"] in seeds)
         return sum(not is_begun(entry) for entry in lines)
 
@@ -362,7 +366,7 @@ def _check_types(content: object, needed: Mapping[str, type], more: Mapping[str,
 
 
 def is_begun(entry: Mapping) -> bool:
-    """Whether a line was written when a training had its first checkpoint, and not when it had ended."""
+    """Whether a line was written at a training's first checkpoint rather than at its end."""
     return "training" in entry and "files" not in entry
 
 
@@ -371,8 +375,11 @@ def _training(entry: Mapping) -> tuple:
 
 
 def about(entry: Mapping, dataset: str, records: str | None) -> bool:
-    """Whether a line of the book may be about some of these records (locations.records_of): the same folder was read,
-    or one around the other. Old lines know no folders around, or the data set's name alone."""
+    """Whether a line may concern some of these records (locations.records_of).
+
+    It does if the same folder was read, or one around the other. Old lines know no folders around, or the data set's
+    name alone.
+    """
     if not (entry.get("records") and records):
         return entry["dataset"] == dataset
     (own, around), (other, around_other) = map(_names, (entry["records"], records))
@@ -391,7 +398,7 @@ def _first(records: str) -> str:
 
 
 def fitting(ceiling: float, before: float, models: int, delta: float, sampled: bool) -> float:
-    """How large an epsilon so many models may have each, reckoned as of Gaussian releases; 0 where none is worth it.
+    """The epsilon that each of `models` models may have within the budget, if all were Gaussian; 0 if too small.
 
     Args:
         sampled: their batches are samples, whose epsilons add up otherwise: of fifteen sums, two to nine models of

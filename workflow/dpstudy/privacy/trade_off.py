@@ -1,4 +1,4 @@
-"""How well an attacker who knows all but one unit can do: the trade-off curve behind a ledger's epsilon and delta.
+"""The trade-off curve of a guarantee: the power of an attacker who knows every record except one unit's.
 
 A test that tells two neighbours apart has false positives a and true positives b. (epsilon, delta)-DP holds at each
 point of a privacy profile, and each says b <= e^epsilon a + delta and 1 - a <= e^epsilon (1 - b) + delta (Wasserman and
@@ -24,7 +24,7 @@ _ROUNDING = 1e-9
 
 
 def trade_off(events: Sequence[Event], delta: float, epsilon: float) -> dict:
-    """What a ledger says beside its epsilon.
+    """The ledger's `trade_off`: points of the privacy profile, and bounds on attackers' true positives.
 
     Args:
         events: of a proved guarantee.
@@ -57,7 +57,7 @@ def _curve(events: tuple[Event, ...], delta: float, epsilon: float) -> dict:
 
 
 def most_found(ledger: Mapping, rate: float) -> float:
-    """The most true positives at a rate of false positives, by what a ledger says of a proved guarantee.
+    """The highest true positive rate of any attack at a false positive rate, by a ledger's proved guarantee.
 
     >>> most_found({"epsilon": 1.0, "delta": 1e-5}, 0.01) <= math.e * 0.01 + 2e-5
     True

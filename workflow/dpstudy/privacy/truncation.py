@@ -1,4 +1,4 @@
-"""Poisson batches cut to a largest size, accounted as if they were not, and what that leaves out.
+"""Truncated Poisson batches, accounted as untruncated ones, with the correction of delta for truncation.
 
 Let M be a run of T adaptive releases, each of a Poisson batch (rate q) of which a random subset of `largest` units is
 taken if it is larger, and P the same run of batches that are not cut. If P is (epsilon, delta_0)-DP for adding or
@@ -29,7 +29,7 @@ _ROUNDING = 2.0**-50  # 8 units
 
 
 def whole_batches(events: Sequence[Event]) -> tuple[Event, ...]:
-    """The events of the run whose batches are not cut."""
+    """The events with untruncated Poisson batches."""
     return tuple(
         replace(event, sampling="poisson", largest=None, units=None) if event.sampling == TRUNCATED else event
         for event in events
@@ -37,7 +37,7 @@ def whole_batches(events: Sequence[Event]) -> tuple[Event, ...]:
 
 
 def coupled_epsilon(epsilon_at: Callable[[float], float], events: Sequence[Event], delta: float) -> float:
-    """An epsilon at which the inequality of this module was verified; infinite where none was.
+    """An epsilon for which this module's inequality is verified; infinite where none is found.
 
     Args:
         epsilon_at: delta_0 -> an epsilon of the run whose batches are not cut; the larger delta_0, the smaller.
@@ -59,7 +59,7 @@ def coupled_epsilon(epsilon_at: Callable[[float], float], events: Sequence[Event
 
 
 def cut_probability(events: Sequence[Event]) -> float:
-    """tau: an upper bound on the probability that any batch of the run is cut.
+    """tau, an upper bound on the probability that any batch of the run is truncated.
 
     >>> cut = Event("g", "gaussian", 1.0, 1.0, 1000, TRUNCATED, 0.02, largest=1200, units=50_000)
     >>> f"{cut_probability([cut]):.2g}"
@@ -73,7 +73,7 @@ def cut_probability(events: Sequence[Event]) -> float:
 
 
 def log_tail(largest: int, units: int, rate: float) -> float:
-    """An upper bound on ln P[Bin(units, rate) > largest], nearly equal where that is small; at most 0.
+    """An upper bound on ln P[Bin(units, rate) > largest], tight where that is small; at most 0.
 
     Probabilities of k + 1 and k have the ratio r_k = (units - k) rate / ((k + 1) (1 - rate)), which falls with k: the
     tail is at most its first probability times 1 + r + r^2 + ..., r = r_{largest + 1}. Logarithms do not underflow.

@@ -1,1 +1,1 @@
-"""What made a result: the code that it ran on, and hashes of that and of its config."""
+"""Provenance of results: the code that made them, and hashes of that code and of the config."""

@@ -1,4 +1,4 @@
-"""Which files of the library a piece of code runs on: what a rule declares as input, so that an edit reruns it.
+"""The library files that a piece of code imports: a rule declares them as inputs, so that editing one reruns it.
 
 Found by reading import statements, wherever in a file they stand. Modules chosen by name at run time (methods,
 readers, extractors) are given as further starting points. Of a method in another package, files of that package count.
@@ -17,7 +17,7 @@ _SCRIPTS = WORKFLOW / "scripts"
 
 
 def closure(*starts: str) -> list[str]:
-    """The files that the scripts (paths) and modules (dotted names) in `starts` import from the library, sorted.
+    """The sorted library files that scripts (paths) and modules (dotted names) import, directly or indirectly.
 
     Scripts themselves are included, as are modules of other packages, with what they import from their own. Paths are
     relative to the current folder where they lie below it.
@@ -107,7 +107,7 @@ def _packages(folder: Path) -> tuple[Path, ...]:
 
 
 def relative(path: Path, folder: Path | None = None) -> str:
-    """The path of a file as rules name it: relative to `folder` (the current one) where it lies below it.
+    """The path of a file in rules: relative to `folder` (default: the current one) if it lies below it.
 
     Snakemake's records then hold when a clone is moved with its results; of a study in a folder elsewhere they name the
     clone's place.

@@ -1,4 +1,4 @@
-"""The commit of the repository that a study was made with."""
+"""The git commit that a study was made with."""
 
 import subprocess
 
@@ -6,7 +6,7 @@ from dpstudy.provenance.code import WORKFLOW
 
 
 def commit() -> str:
-    """Its first twelve digits, "... with changes" where files differ from it; "" where there is no git to ask."""
+    """The first twelve digits of the commit, with "with changes" where files differ from it; "" without git."""
     known = _git("rev-parse", "--short=12", "HEAD")
     return f"{known} with changes" if known and _git("status", "--porcelain", "--", ".") else known
 

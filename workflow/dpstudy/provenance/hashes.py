@@ -1,4 +1,4 @@
-"""What made a result: hashes of its config and of the library's code, and versions of what it ran on."""
+"""Hashes of configs and of the library's code, and versions of packages, by which results name what made them."""
 
 import functools
 import hashlib
@@ -16,7 +16,7 @@ _PACKAGES = ("numpy", "scipy", "torch", "dp-accounting", "pyarrow", "snakemake")
 
 
 def config_hash(options: Mapping) -> str:
-    """A hash of plain config values, the same for equal values in any order of keys."""
+    """A hash of plain config values that does not depend on the order of keys."""
     text = json.dumps(options, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -24,7 +24,7 @@ def config_hash(options: Mapping) -> str:
 def cell_fingerprint(
     options: Mapping, dataset: Mapping, seeds: Sequence[int], noise: str, on_training: bool, origin: str
 ) -> str:
-    """The config hash of a cell: all that its training depends on besides data and code.
+    """The config hash of a cell: all that its training depends on except data and code.
 
     Args:
         on_training: models are scored on their training records too.
@@ -35,12 +35,12 @@ def cell_fingerprint(
 
 
 def origin_of_scores(made_by: Mapping) -> str:
-    """A hash of what made a model, from `made_by` of its run, that a seed's own job and its cell have in common."""
+    """A hash of what made a model, the same for a seed's own job and its cell, from a run's `made_by`."""
     return config_hash({key: value for key, value in made_by.items() if key != "config"})
 
 
 def evaluation_fingerprint(asked: Mapping, library: str) -> str:
-    """The hash of how a cell's scores became metrics: what was asked, and the code that answered."""
+    """A hash of how scores became metrics: the options of the evaluation, and its code."""
     return config_hash({"asked": asked, "library": library})
 
 
@@ -53,7 +53,7 @@ def _file_hash(path: str) -> str:
 
 
 def library_hash(files: Iterable[str]) -> str:
-    """A hash of the contents of source files, in sorted order of their names."""
+    """A hash of the contents of source files, sorted by name."""
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(_file_hash(path).encode())
@@ -61,7 +61,7 @@ def library_hash(files: Iterable[str]) -> str:
 
 
 def list_code(files: Sequence[str], path: str) -> str:
-    """Write what `sha256sum` prints of source files to `path`, unless it stands there already.
+    """Write a list of source files with their SHA-256, as `sha256sum` prints it, unless `path` holds it already.
 
     A thousand cells of one method run on the same seventy files: this one stands for them among their inputs, since
     Snakemake takes its time over each input of each job.
@@ -83,12 +83,12 @@ def list_code(files: Sequence[str], path: str) -> str:
 
 
 def listed_code(path: str) -> list[str]:
-    """The files that `list_code` listed."""
+    """The source files in a list that `list_code` wrote."""
     return [line.partition("  ")[2] for line in Path(path).read_text(encoding="utf-8").splitlines()]
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that results depend on."""
+    """The versions of Python and of the packages that results depend on."""
     found = {"python": platform.python_version(), "dpstudy": __version__}  # not what an environment calls installed
     return found | {name: version for name in _PACKAGES if (version := _version(name))}
 

@@ -1,4 +1,4 @@
-"""What Python files import, as their statements say: kept, by their content, from one start of Snakemake to the next.
+"""The import statements of Python files, cached by file content between starts of Snakemake.
 
 To parse the library takes a third of a second, and on a cluster each job starts Snakemake anew.
 """
@@ -20,7 +20,7 @@ _kept: tuple[Path, int] | None = None  # where, and how many lie there
 
 
 def imports_of(path: Path) -> list[tuple[int, str, list[str]]]:
-    """(level, module, names) of each import statement, wherever it stands; `import a.b` has no names and level 0.
+    """(level, module, names) of each import statement in a file; `import a.b` has no names and level 0.
 
     Raises:
         StudyError: the file is no Python.
@@ -37,7 +37,7 @@ def imports_of(path: Path) -> list[tuple[int, str, list[str]]]:
 
 
 def read_imports(path: Path) -> None:
-    """Know from now on what earlier starts left in a file, and let `write_imports` add to it.
+    """Load the cache in a file, which `write_imports` then updates.
 
     What another version of this file or of Python wrote, or nobody can read, is not used.
     """
@@ -52,7 +52,7 @@ def read_imports(path: Path) -> None:
 
 
 def write_imports() -> None:
-    """Write down what this process found and the file lacks, if `read_imports` named one."""
+    """Save new entries to the cache file, if `read_imports` named one."""
     global _kept
     if _kept is not None and len(_known) > _kept[1]:
         # Another process may write the same at this moment, or the disk be full: it is found again next time.
@@ -74,7 +74,10 @@ def _imports(tree: ast.Module) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """Each statement of a block and within; expressions, nine tenths of a tree, hold no imports."""
+    """All statements of a block, including nested ones.
+
+    Expressions are skipped: they are nine tenths of a tree and hold no imports.
+    """
     for node in block:
         yield node
         for name in ("body", "orelse", "finalbody", "handlers", "cases"):

@@ -1,1 +1,1 @@
-"""What may leave the machine: a model with all it needs to predict, its ledger, and a statement in plain words."""
+"""Releases: a bundle with a model and all it needs to predict, its ledger, and a plain-language privacy statement."""

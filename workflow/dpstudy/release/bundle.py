@@ -1,4 +1,4 @@
-"""A folder that may be published: a cell's model, what stands before it, its ledger, privacy statement and card."""
+"""Writing a bundle, a folder for publication: a cell's model, preprocessing, ledger, privacy statement and card."""
 
 import json
 import shutil
@@ -67,7 +67,7 @@ _CARDS = {
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a bundle's files lie, and what is known of them.
+    """The source files of a bundle, and facts about them.
 
     Attributes:
         cell: folder of the cell: metrics.json, ledger.json, model.safetensors.

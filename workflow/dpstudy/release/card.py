@@ -1,4 +1,4 @@
-"""A model card for a bundle: README.md, with the YAML head that the Hugging Face Hub reads.
+"""The model card of a bundle: README.md, with YAML metadata for the Hugging Face Hub.
 
 It is made of what the bundle holds already (bundle.json, the ledger, lines of the statement), of what made the cell,
 and of scores on test records only where these are public. What only the owner can say is left open.
@@ -30,7 +30,7 @@ _OWNER = "*To be written by the owner*"
 
 @dataclass(frozen=True)
 class Trained:
-    """What a card says of the cell besides its ledger, all of it free of private records.
+    """Facts about a cell for its card besides the ledger, all free of private records.
 
     Attributes:
         method: the method's name.
@@ -53,7 +53,7 @@ class Trained:
 
 
 def trained(metrics: Mapping, test_public: bool) -> Trained:
-    """What of a metrics.json a card may say.
+    """The facts in a metrics.json that a card may state.
 
     Scores are of the first seed, whose model is released: those of other seeds, and so any mean, are of models that
     would spend privacy of their own. Hashes of data are left out, since they are computed from private records.
@@ -87,7 +87,7 @@ def card(
     weights: Sequence[Mapping] = (),
     points: tuple[np.ndarray, float] | None = None,
 ) -> str:
-    """The card as Markdown, the same bytes for the same bundle.
+    """The model card as Markdown; equal bundles give equal bytes.
 
     Args:
         ledger: of the cell.

@@ -1,4 +1,4 @@
-"""bundle.json held against what it may say: by its schema, or in plain Python.
+"""Validation of bundle.json, by its schema or in plain Python.
 
 The packages that read schemas are left out where nothing else needs them: of extractors that are arithmetic alone.
 """

@@ -1,4 +1,4 @@
-"""Which packages the program of a bundle needs, in the versions that the model was made with: found by running it."""
+"""The packages, with versions, that a bundle's program needs, found by running it."""
 
 import ast
 import importlib.metadata
@@ -47,7 +47,7 @@ print("MODULES", json.dumps(sorted({name.partition(".")[0] for name, module in s
 
 
 def requirements(needed: dict[str, str]) -> list[str]:
-    """Lines of a requirements.txt for module -> package, sorted.
+    """Sorted lines of a requirements.txt for these packages.
 
     Raises:
         KeyError: a package is not installed here.
@@ -56,7 +56,7 @@ def requirements(needed: dict[str, str]) -> list[str]:
 
 
 def providers(folder: Path) -> dict[str, str]:
-    """Module -> the package that brings it, of all that a bundle's files import and that predicting loads, sorted.
+    """Module -> its package, for all that a bundle's files import and that predicting loads, sorted.
 
     Without torch where the bundle predicts without it.
 

@@ -1,4 +1,4 @@
-"""Predictions of a bundle: from image files to scores, with nothing but the bundle's folder."""
+"""Predicting with a bundle: from image files to scores, with nothing but the bundle's folder."""
 
 import argparse
 import csv
@@ -30,7 +30,7 @@ _PIXELS = 1 << 24  # decoded at once, or one image
 
 
 class Predictor:
-    """The model of a bundle, behind all that stands before it.
+    """The model of a bundle with its preprocessing.
 
     A bundle comes from somebody else: none of its files makes this ask for much more memory than they take, an image of
     4,096 pixels a side, and what a network makes of that.
@@ -88,14 +88,14 @@ class Predictor:
         return in_a_sentence(f"{self._folder}: its files do not fit together; take it anew from where it came")
 
     def other_backend(self) -> str:
-        """A sentence where features are computed by another package than the study's were; "" otherwise."""
+        """A sentence if features are computed by another package than in the study; else ""."""
         ours, study = getattr(self._extractor, "backend", None), self._facts.get("backend")
         if study is None or ours == study:
             return ""
         return f"features by {ours}, where the study had {study}: scores may differ from its own in their last digits"
 
     def scores(self, paths: Sequence[str | Path]) -> np.ndarray:
-        """(n, classes) scores of image files; the largest is the predicted class, or each its label's.
+        """(n, classes) scores of image files; the largest is the predicted class, or each belongs to one label.
 
         Raises:
             StudyError: a file is missing, or no image.
@@ -106,7 +106,7 @@ class Predictor:
         return found
 
     def scores_or_reasons(self, paths: Sequence[str | Path]) -> tuple[np.ndarray, dict[int, str]]:
-        """Scores of the image files that can be read, in order, and of each other one (by its place) a sentence why.
+        """The scores of the readable image files, in order, and position -> the reason for each other file.
 
         Raises:
             StudyError: the bundle's files do not fit together.
@@ -127,7 +127,7 @@ class Predictor:
         return np.concatenate(found) if found else np.empty((0, len(self.classes)), np.float32), bad
 
     def told(self, scores: np.ndarray) -> np.ndarray:
-        """What to tell of scores: probabilities, where the model is calibrated; else as they are."""
+        """The values to print: probabilities if the model is calibrated, else the scores."""
         if self._calibration is None:
             return scores
         if self._prevalence:
@@ -136,7 +136,7 @@ class Predictor:
         return probabilities(scores, self.multi_label)
 
     def there(self, scores: np.ndarray) -> list[list[str]]:
-        """Of each image and class "1" where it is said to be there, "0" where not, "" where noise hides a threshold."""
+        """For each image and class "1" if it is predicted, "0" if not, "" if noise hides the threshold."""
         p = probabilities(scores, self.multi_label)
         return [
             ["" if t is None else str(int(one >= t.probability)) for t, one in zip(self._thresholds, row, strict=True)]
@@ -185,7 +185,7 @@ class Predictor:
         return found
 
     def unlike(self, path: str | Path, where: str) -> list[str]:
-        """In which ways an image is unlike those that the model learned from, each as the end of a sentence."""
+        """The ways in which an image differs from the training images, each as the end of a sentence."""
         return list(unlike(Path(path), where, **self._how()))
 
     def _how(self) -> dict:
@@ -224,8 +224,7 @@ def _check_model(folder: Path) -> None:
 
 
 def main(folder: Path, arguments: Sequence[str]) -> int:
-    """`python predict.py IMAGE ...`: a CSV of scores, or probabilities, on standard output; the exit status, 1 where an
-    image lacks."""
+    """Run `python predict.py IMAGE ...`: print scores or probabilities as CSV; the exit status, 1 if an image fails."""
     parser = argparse.ArgumentParser(prog="predict.py", description="Scores of images, as CSV on standard output.")
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="image files")
     parser.add_argument("--max-pixels", type=int, metavar="N", help="of the largest image that is decoded")

@@ -1,4 +1,4 @@
-"""One page to be signed before a bundle leaves: what a person risks, in words, numbers and a curve (PRIVACY.pdf).
+"""PRIVACY.pdf: one page, to be signed before a release, on what a person risks, in words, numbers and a curve.
 
 It says what the statement (PRIVACY.md) says, for those who answer for the images and need not know what epsilon is.
 """

@@ -1,4 +1,4 @@
-"""A privacy statement in plain words, in the spirit of NIST SP 800-226.
+"""The privacy statement of a release, in plain words, in the spirit of NIST SP 800-226.
 
 Who is protected, how well and by what, and what is left out.
 """
@@ -95,7 +95,7 @@ def statement(
 
 
 def not_covered(ledger: Mapping) -> list[str]:
-    """What a guarantee leaves out, a sentence or two each."""
+    """What the guarantee does not cover, in one or two sentences each."""
     return [
         *ledger["not_accounted"],
         _NUMBER.format(many=_MANY[ledger["unit"]], n=ledger["n"]),
@@ -108,7 +108,7 @@ def not_covered(ledger: Mapping) -> list[str]:
 
 
 def guarantee_lines(ledger: Mapping) -> list[str]:
-    """Who is protected, what counts, and the promise: the lines that say the guarantee, wherever it is quoted."""
+    """The lines that state the guarantee wherever it is quoted: who is protected, what counts, the promise."""
     unit, epsilon = _UNIT[ledger["unit"]], ledger["epsilon"]
     change = _CHANGE[ledger["adjacency"]].format(unit=unit)
     return [

@@ -1,4 +1,4 @@
-"""Whether this folder is as it was released, and its epsilon no less than its releases are worth: python verify.py
+"""Verifies a bundle: its files are as released, and its epsilon covers its releases. Run: python verify.py
 
 Needs Python's standard library alone, and NumPy where batches are samples. An older Python must be able to read this
 file, so that it can say so.
@@ -43,7 +43,7 @@ _NEVER = (
 
 
 class Report:
-    """What holds, what does not, and what could not be checked: a sentence each."""
+    """The results of verification, a sentence each: what holds, what does not, and what could not be checked."""
 
     def __init__(self) -> None:
         self.right: list = []
@@ -232,7 +232,7 @@ def _sha256(path: Path) -> str:
 
 
 def main(folder: Path) -> int:
-    """Print what holds, what does not, and what could not be checked; the exit status is 1 where something does not."""
+    """Print the results of verifying a bundle; the exit status is 1 if anything does not hold."""
     try:
         report = verify(folder)
     except (ValueError, OSError) as error:

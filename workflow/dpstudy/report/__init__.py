@@ -1,1 +1,1 @@
-"""The report: one HTML file that opens from disk, with what a study found, what it guarantees, and how it was made."""
+"""The report: one HTML file with a study's results and guarantees, and how they were made."""

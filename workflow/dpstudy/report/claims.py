@@ -1,5 +1,4 @@
-"""A paper's claims with a verdict each: from the study's cells where they stand beside the paper, else from what the
-paper prints."""
+"""Verdicts on a paper's claims: by the study's cells where they match the paper's, else by the printed numbers."""
 
 from collections.abc import Mapping
 
@@ -35,7 +34,7 @@ NOTHING = Results({"datasets": [], "features": [], "entries": [], "epsilons": []
 
 
 def judge_paper(paper: str, name: str = "", spec: Mapping | None = None, results: Results = NOTHING) -> dict:
-    """What is found about every claim of a paper.
+    """The verdict on every claim of a paper.
 
     Args:
         paper: as workflow/published names it.
@@ -58,8 +57,11 @@ def judge_paper(paper: str, name: str = "", spec: Mapping | None = None, results
 
 
 def describe_verdict(found: Mapping) -> dict:
-    """The same for the page: `rows` as {"verdict" (holds, fails or open), "texts"}, `beside`: whether cells of the
-    study stand beside the paper, and `reference`: what to cite."""
+    """The verdicts of a paper for the page.
+
+    `rows` have {"verdict" (holds, fails or open), "texts"}; `beside`: whether cells of the study stand beside the
+    paper, and `reference`: what to cite.
+    """
     marks = {HOLDS: "holds", FAILS: "fails"}
     rows = [{"verdict": marks.get(verdict, "open"), "texts": texts} for verdict, *texts in found["rows"]]
     return {**found, "rows": rows, "beside": bool(found["table"]), "reference": ", ".join(REFERENCES[found["paper"]])}

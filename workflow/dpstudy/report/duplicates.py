@@ -1,4 +1,4 @@
-"""What de-duplication did, in words.
+"""De-duplication described in words.
 
 How many private records matched is a statistic of them: it is told only on a page that is not for publication.
 """
@@ -18,7 +18,7 @@ _DROPPED = {
 
 
 def describe_dedup(drop: str, method: str, rule: Mapping | None = None, counted: Mapping | None = None) -> str:
-    """What is dropped, and when two images match, as sentences.
+    """Sentences on which images are dropped, and when two images match.
 
     Args:
         drop: "private" or "public".

@@ -1,4 +1,4 @@
-"""Figures of a study as the report shows them: the picture, and of accuracy against epsilon the numbers."""
+"""Figures in the report: the picture and, for accuracy against epsilon, its numbers."""
 
 import base64
 import os
@@ -20,7 +20,7 @@ from dpstudy.tables.styles import figure_style
 def describe_figure(
     name: str, spec: dict, results: Results, paths: Mapping[str, str | os.PathLike], cells: Iterable[str] = ()
 ) -> dict:
-    """A figure of the config.
+    """The content of a figure for the page.
 
     Args:
         name: its key under `figures`.
@@ -54,8 +54,10 @@ def describe_figure(
 
 
 def numbers_of(name: str, spec: dict, results: Results) -> list[tuple[str, ...]]:
-    """(line, data set, epsilon, value, 95 % interval, privacy) of each point of a figure of accuracy against epsilon, a
-    line's from the least epsilon to the largest; what is not known is empty."""
+    """(line, data set, epsilon, value, 95 % interval, privacy) of each point of a figure of accuracy against epsilon.
+
+    The points of a line go from the least epsilon to the largest; what is not known is empty.
+    """
     metric, collect = spec.get("metric", "top1"), figure_style(spec).series
     series = collect(name, spec, results.axes, results.summary) if collect else []
     values = values_by_cell(results.summary, metric)

@@ -1,4 +1,4 @@
-"""The rules of a run, and which reads from which: made simple enough to be drawn."""
+"""The dependency graph of a run's rules, simplified and laid out for drawing."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ _MARGIN = 8
 
 @dataclass(frozen=True)
 class Box:
-    """A rule as drawn: its upper left corner, its size, its name, and a line below the name."""
+    """A drawn rule: its upper left corner, size, name, and a line of text below the name."""
 
     x: float
     y: float
@@ -24,7 +24,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Drawing:
-    """Boxes in layers, each below all that it reads from, and arrows as SVG paths."""
+    """Boxes in layers, each below all that it depends on, and arrows as SVG paths."""
 
     width: float
     height: float
@@ -33,7 +33,7 @@ class Drawing:
 
 
 def ordered(edges: Iterable[Sequence]) -> dict[str, set[str]]:
-    """Rules in an order in which each comes after what it reads from -> what it reads from.
+    """Rule -> the rules that it reads from, in topological order.
 
     Where rules read from each other (a manifest of one split serves a shard of another), the fewest such readings are
     left out.
@@ -77,7 +77,7 @@ def _above(rule: str, waiting: Mapping[str, Mapping[str, int]]) -> set[str]:
 
 
 def reduced(reads: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """The same without what a longer way implies, so that the drawing is readable."""
+    """The graph without edges that longer paths imply (transitive reduction)."""
     above: dict[str, set[str]] = {}
     found = {}
     for rule, sources in reads.items():
@@ -88,7 +88,7 @@ def reduced(reads: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
 
 def draw(reads: Mapping[str, set[str]], lines: Mapping[str, str]) -> Drawing:
-    """Lay rules out; where an arrow passes a layer, room is kept for it between the boxes.
+    """The layout of the rules; arrows that cross a layer pass between its boxes.
 
     Args:
         reads: as of `ordered`.

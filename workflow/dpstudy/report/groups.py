@@ -1,4 +1,4 @@
-"""How evenly the cells of a study serve subgroups: of each the gap between the best and the worst group."""
+"""Subgroup performance of a study's cells: the gap between the best and the worst subgroup."""
 
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
@@ -13,8 +13,7 @@ from dpstudy.tables.subgroups import GAP, WHOLE, Score, lay_disparities
 
 
 def describe_groups(results: Results, labels: Mapping[str, str] = MappingProxyType({})) -> list[dict]:
-    """A table for each data set and each column that its test records are grouped by, of the first metric that has
-    groups.
+    """A table for each data set and each grouping of its test records, of the first metric that has groups.
 
     Args:
         results: of the study.

@@ -1,4 +1,4 @@
-"""The ledgers of a study's cells in words, for the report."""
+"""A study's ledgers in words."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from dpstudy.tables.words import audit_in_words, certificate_in_words, ledger_in
 def describe_ledgers(
     axes: Mapping[str, list[str]], paths: Mapping, audits: Mapping, certified: Mapping, metrics: Mapping
 ) -> list[dict]:
-    """The ledgers in words, with the hyper-parameters, grouped by (data set, features, entry), in config order.
+    """The ledgers in words with hyper-parameters, grouped by (data set, features, entry), in config order.
 
     Args:
         axes: the study's names.
@@ -47,7 +47,7 @@ def _ledger(epsilon: str, ledger: dict, audit: str | None, certificate: Mapping 
 
 
 def settings_in_words(metrics: str | None) -> str:
-    """The hyper-parameters of a cell as its config would have them; "" where its metrics are not read."""
+    """The hyper-parameters of a cell as written in a config; "" where its metrics are not read."""
     import yaml
 
     found = read_json(metrics).get("hyperparameters", {}) if metrics else {}

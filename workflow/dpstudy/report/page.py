@@ -1,4 +1,4 @@
-"""The page: what a study asked, its tables, figures, subgroups and claims, its privacy, and how it was made."""
+"""The report's page: question, tables, figures, subgroups, claims, privacy, and how the study was made."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _MEASURES = ("rule", "jobs", "time", "longest", "processor", "peak MB")
 
 @dataclass(frozen=True)
 class Making:
-    """How a study was made.
+    """Facts on how a study was made.
 
     Attributes:
         config, library: hashes.
@@ -51,7 +51,7 @@ class Making:
 
 @dataclass(frozen=True)
 class Privacy:
-    """What the page says of privacy beside ledgers and audits.
+    """Facts on privacy for the page besides ledgers and audits.
 
     Attributes:
         totals: data set -> what it would spend in all (`total_in_words`).
@@ -183,7 +183,7 @@ def _run(run: RuleRun, declared: bool) -> dict:
 
 
 def clock(seconds: float) -> str:
-    """A time as people say it: "0.4 s", "59 s", "3 min 4 s", "2 h 5 min".
+    """A duration in words: "0.4 s", "59 s", "3 min 4 s", "2 h 5 min".
 
     >>> clock(184)
     '3 min 4 s'

@@ -1,4 +1,4 @@
-"""What the jobs in a results folder took, rule by rule, from the benchmark files that Snakemake wrote."""
+"""Run time and memory of a study's jobs by rule, from Snakemake's benchmark files."""
 
 import ast
 import csv
@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class RuleRun:
-    """The jobs of one rule, each as it ran last.
+    """Run time and memory of the latest jobs of one rule.
 
     Attributes:
         rule: its name.
@@ -32,7 +32,7 @@ class RuleRun:
 
 
 def read_runs(folder: str | os.PathLike, rules: Iterable[str]) -> list[RuleRun]:
-    """Those rules that ran, in the given order; what a benchmark file does not say counts as nothing.
+    """The rules that ran, in the given order; values missing in benchmark files count as 0.
 
     Args:
         folder: with RULE/**/*.tsv.

@@ -1,4 +1,4 @@
-"""Tables of a study as the strings that the report prints."""
+"""Tables of a study as strings for the report."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +12,7 @@ from dpstudy.tables.styles import table_style
 
 
 def describe_table(name: str, spec: dict, results: Results) -> dict:
-    """A table of the config, by its style.
+    """The content of a table for the page, by its style.
 
     Returns:
         Of accuracies: {"kind": "cells", "name", "caption", "head", "columns", "rows", "notes", "marks"}; of texts:
@@ -29,7 +29,7 @@ def describe_table(name: str, spec: dict, results: Results) -> dict:
 
 
 def text_table(sheet: Sheet) -> dict:
-    """A sheet as rows that can be sorted: what stands once for several rows is repeated in each."""
+    """A sheet as sortable rows: a value that stands once for several rows is repeated in each."""
     rows, above = [], ""
     for row in (row for block in sheet.blocks for row in block):
         above = row[0] or above
@@ -117,7 +117,7 @@ def _cited(cell: Cell) -> dict:
 
 
 def privacy_of(cell: Cell | Column) -> str:
-    """What is certified of a cell, and what attacks on it found."""
+    """A cell's certified epsilon, and the lower bound of attacks on it, in words."""
     certified = "no certified ε" if cell.certified is None else f"certified ε ≤ {upper_bound(cell.certified)}"
     return certified if cell.audited is None else f"{certified}, attacked ε ≥ {lower_bound(cell.audited, places=2)}"
 

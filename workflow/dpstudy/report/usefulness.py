@@ -1,4 +1,4 @@
-"""Whether models reach what the config's `useful` asks for: said behind the runs as `dpstudy plan` says it before."""
+"""Whether models reach the threshold in the config's `useful`, in the same words as `dpstudy plan` uses beforehand."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from dpstudy.tables.results import Results
 
 
 def describe_usefulness(useful: Mapping | None, results: Results) -> list[str]:
-    """A sentence for each cell with a proved epsilon; none where the config asks for nothing.
+    """A sentence for each cell with a proved epsilon; none where the config sets no threshold.
 
     Args:
         useful: {"metric", "at_least"}.

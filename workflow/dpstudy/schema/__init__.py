@@ -1,1 +1,1 @@
-"""The schemas of configs and documents: read, filled in, held against, and said to a person."""
+"""Schemas of configs and documents: reading them, filling in defaults, validation, and error messages."""

@@ -1,4 +1,4 @@
-"""A method's hyper-parameters, each said once: type, range, default, search range and a sentence, as a dataclass field.
+"""Hyper-parameters of a method as dataclass fields: type, range, default, search range and description in one place.
 
 What a value may be is read off the field's type (`Literal["known-noise"] | float`: that word, or a number) and the
 limits that `setting` was given. From the same fields `schema_of` makes the schema that configs are held against;
@@ -23,7 +23,7 @@ _KINDS = {float: "number", int: "integer", bool: "boolean", str: "string"}
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known of a hyper-parameter beside its type and default.
+    """The properties of a hyper-parameter besides its type and default.
 
     Attributes:
         about: a sentence for who sets it.
@@ -59,7 +59,7 @@ def setting(
     named: bool = False,
     **facts: Any,
 ) -> Any:
-    """A field of a dataclass of hyper-parameters.
+    """A dataclass field for a hyper-parameter.
 
     Args:
         default: what it is where it is left out; missing: it must be given.
@@ -74,7 +74,7 @@ def setting(
 
 
 class Hyperparameters:
-    """The base of such dataclasses: mappings become the groups that a field's type names, and values are checked.
+    """The base class of hyper-parameters: nested mappings become their field's type, and values are checked.
 
     Attributes:
         METHOD: what messages name.
@@ -243,7 +243,7 @@ def _object(kind: type, without: Sequence[str] = ()) -> dict:
 
 
 def told(kind: type) -> list[str]:
-    """Each hyper-parameter with its default and what it may be, for a table.
+    """Each hyper-parameter with its default and allowed values, as text for a table.
 
     >>> @dataclass(frozen=True)
     ... class Parameters(Hyperparameters):

@@ -1,4 +1,4 @@
-"""What a schema violation says to a person: the offending key, what is wrong, and what is allowed."""
+"""Error messages for schema violations: the offending key, what is wrong, and what is allowed."""
 
 import math
 import re
@@ -29,7 +29,7 @@ _BOUNDS = {
 
 
 def explain(error: ValidationError, prefix: str = "") -> str:
-    """One sentence for one violation; `prefix` is where the checked document stands in the config."""
+    """A sentence for one violation; `prefix` is where the checked document stands in the config."""
     place = ".".join(part for part in (prefix, _place(error.absolute_path)) if part).replace(".[", "[")
     if error.validator in UNKNOWN:
         return _unknown_key(error, place)
@@ -75,7 +75,7 @@ def explain(error: ValidationError, prefix: str = "") -> str:
 
 
 def within_shape(error: ValidationError) -> ValidationError:
-    """Of a mapping or list that fits no shape of an anyOf with one such among them: what is wrong as that one."""
+    """The violation within the best-fitting option of an anyOf, for a mapping or list that fits none of them."""
     if error.validator != "anyOf" or not isinstance(error.instance, dict | list):
         return error
     by_option: dict[object, list[ValidationError]] = {}
@@ -120,7 +120,7 @@ def _unknown_key(error: ValidationError, place: str) -> str:
 
 
 def check_known(place: str, name: str, allowed: Iterable[str], what: str) -> None:
-    """Refuse a name that is not among those `allowed`.
+    """Refuse a name that is not in `allowed`.
 
     Raises:
         StudyError: naming the place, the name, what it should be, and what there is.

@@ -1,4 +1,4 @@
-"""The schemas of methods' entries, and what they say of options."""
+"""The schemas of method entries, and facts about options that they contain."""
 
 import copy
 import functools
@@ -22,14 +22,14 @@ _NOT_HYPERPARAMETERS = (
 
 
 def method_names() -> list[str]:
-    """Every method that has a schema, those of other packages (entry points "dpstudy.methods") included."""
+    """Every method that has a schema, including those of other packages (entry points "dpstudy.methods")."""
     own = [path.name.removesuffix(".schema.yaml") for path in (FOLDER / "methods").glob("*.schema.yaml")]
     return sorted({*own, *(entry.name for entry in entry_points())})
 
 
 @functools.cache
 def method_schema(name: str) -> dict:
-    """The schema of one method's entries, with the keys that every entry has.
+    """The schema of one method's entries, with the keys common to all entries.
 
     That of a method of another package is made of its module's Parameters and ENTRIES, if it has no SCHEMA.
     """
@@ -136,7 +136,7 @@ def hyperparameters(options: dict) -> dict:
 
 
 def is_beyond_target(options: dict) -> bool:
-    """Whether these options, of a cell or an entry with its `method`, certify more than a target by their nature."""
+    """Whether the certified epsilon of these options necessarily exceeds the target."""
     rules = method_schema(options["method"])
     return any(
         options.get(key, rules["properties"][key].get("default")) == value

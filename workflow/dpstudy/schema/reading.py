@@ -1,4 +1,4 @@
-"""Reading and filling the JSON schemas of workflow/dpstudy/schemas."""
+"""Reading the JSON schemas of workflow/dpstudy/schemas, and filling in their defaults."""
 
 import copy
 import functools
@@ -14,12 +14,12 @@ _LONGEST = 1000  # characters of a message, which repeats what is wrong
 
 
 def safe_loader() -> type:
-    """What yaml.safe_load reads with, in C where it is there."""
+    """The loader of yaml.safe_load, or its C version where available."""
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_yaml(path: Path) -> Any:
-    """What a YAML file of the repository holds.
+    """The content of a YAML file of the repository.
 
     Raises:
         StudyError: it is missing, or not YAML.
@@ -36,7 +36,7 @@ def read_yaml(path: Path) -> Any:
 
 @functools.cache
 def schema(name: str) -> dict:
-    """The schema workflow/dpstudy/schemas/{name}.schema.yaml; readers and extractors are those whose keys it lists."""
+    """The schema workflow/dpstudy/schemas/{name}.schema.yaml, with the readers and extractors whose keys it lists."""
     content = read_yaml(FOLDER / f"{name}.schema.yaml")
     for node, key in (("source", "reader"), ("features", "extractor")) if name == "config" else ():
         node = content["$defs"][node]
@@ -47,7 +47,7 @@ def schema(name: str) -> dict:
 
 
 def fill_defaults(content: object, node: dict, root: dict) -> None:
-    """Fill the defaults of `node` into `content`, in place and recursively."""
+    """Fill the defaults of the schema `node` into `content`, in place and recursively."""
     while "$ref" in node:
         target = root
         for part in node["$ref"].removeprefix("#/").split("/"):
@@ -84,7 +84,7 @@ def _merged(below: dict, above: dict) -> dict:
 
 
 def check(content: object, name: str, where: str) -> None:
-    """Hold a document (a ledger, metrics) against its schema.
+    """Validate a document (a ledger, metrics) against its schema.
 
     Raises:
         StudyError: it does not fit; names the place.

@@ -1,5 +1,4 @@
-"""What YAML 1.1 makes of a config that its writer did not mean: a key that stands twice, a number that is text, and a
-text, or another number, that becomes one (010, 12:30)."""
+"""Traps of YAML 1.1 in configs: duplicate keys, numbers read as text, and text read as numbers (010, 12:30)."""
 
 import copy
 import math
@@ -23,8 +22,9 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def check_keys(file: str | Path) -> None:
-    """Refuse a config in which a key stands twice in one mapping: YAML would keep the last and say nothing. So it would
-    read 010 as 8, and 12:30 as 750.
+    """Refuse a config file with a duplicate key, of which YAML silently keeps the last, or with 010 or 12:30.
+
+    YAML would read these as 8 and 750.
 
     Of merged mappings (`<<`) a key may be overridden, as YAML has it.
 
@@ -69,7 +69,7 @@ def _misread(node: yaml.Node, place: str, loader: yaml.Loader, seen: set[int]) -
 
 
 def as_numbers(content: Any, rules: dict) -> Any:
-    """A copy in which text that spells a number (1e-3, in YAML 1.1) is one wherever `rules` want a number there.
+    """A copy in which text that spells a number (1e-3, in YAML 1.1) is one wherever the schema wants a number.
 
     Text stays text where they allow text; so does what spells no number, for the check that follows to refuse. The same
     holds for true and false, which are text where lists and mappings are given by `--config`.

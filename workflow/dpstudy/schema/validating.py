@@ -1,4 +1,4 @@
-"""Configs held against schemas, whose mistakes are all told."""
+"""Validation of configs against schemas, reporting all mistakes."""
 
 import functools
 import math
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def validate(content: dict, rules: dict, prefix: str = "") -> None:
-    """Hold a config, or a part of it that stands at `prefix`, against the schema `rules`.
+    """Validate a config, or its part at `prefix`, against the schema `rules`.
 
     Raises:
         StudyError: each mistake, the outermost first: the key, what is wrong with it, what is allowed.
@@ -40,8 +40,10 @@ def _outermost_first(error: "ValidationError") -> tuple[int, list[str]]:
 
 @functools.cache
 def validator() -> type:
-    """JSON schema, but 1.0 is no integer: a seed of 1.0 would name folders that nobody looks for. Nor are .inf and .nan
-    numbers, which no key has a meaning for."""
+    """The validator of JSON schema, except that 1.0 is no integer, and .inf and .nan are no numbers.
+
+    A seed of 1.0 would name folders that nobody looks for, and no key has a meaning for .inf and .nan.
+    """
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
@@ -56,7 +58,7 @@ def validator() -> type:
 
 
 def check_hyperparameters(method: str, options: dict) -> None:
-    """Hold a method's hyper-parameters against its schema, as a config's are.
+    """Validate a method's hyper-parameters against its schema, as in a config.
 
     Raises:
         StudyError: the method has no schema, or the first mistake.

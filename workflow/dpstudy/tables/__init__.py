@@ -1,1 +1,1 @@
-"""Tables, figures and the report: built from cells, and set beside the published numbers."""
+"""Tables and figures of a study's cells, beside the papers' published numbers."""

@@ -1,4 +1,4 @@
-"""What tables of accuracies have in common: lines of CSV, marks of guarantees, and the notes below them."""
+"""Common parts of tables of accuracies: CSV lines, marks for weaker guarantees, and notes."""
 
 from dpstudy.evaluation.intervals import FEWEST
 from dpstudy.evaluation.metrics import metric_of
@@ -21,12 +21,12 @@ MEANINGS = {"claimed": "guarantee claimed by its authors, not proved", "none": "
 
 
 def mark_of(cell: Cell, column: Column) -> str:
-    """The guarantee that the cell must be marked with: its column mixes several, and it has not the strongest."""
+    """The guarantee to mark a cell with, if its column mixes several and the cell's is not the strongest; else ""."""
     return cell.guarantee if column.guarantee == "mixed" and cell.guarantee in MARKS else ""
 
 
 def notes(table: Table, beside: str = "; in brackets ours minus published") -> list[str]:
-    """What a reader must know to read the table, a sentence each, without markup.
+    """The notes below the table, a sentence each, without markup.
 
     Args:
         beside: how the sentence on published numbers ends.
@@ -51,7 +51,7 @@ def notes(table: Table, beside: str = "; in brackets ours minus published") -> l
 
 
 def marks(table: Table) -> dict[str, str]:
-    """The guarantees that cells are marked with, and what they mean."""
+    """The guarantees that cells are marked with, and their meanings."""
     pairs = [pair for row in table.rows for pair in zip(row.cells, table.columns, strict=True)]
     used = {mark_of(cell, column) for cell, column in pairs}
     return {mark: text for mark, text in MEANINGS.items() if mark in used}
@@ -67,7 +67,7 @@ def printed(published: Published | None) -> float | str | None:
 
 
 def csv_row(cell: Cell, table: Table) -> tuple:
-    """A cell as a line under `CSV_HEADER`."""
+    """A cell as a CSV line with the columns of `CSV_HEADER`."""
     published = cell.published
     return (
         *(cell.dataset, cell.features, cell.entry, cell.epsilon, cell.certified, cell.guarantee, table.statistic),

@@ -1,4 +1,4 @@
-"""Cells that were attacked by the loss of trained models, and what a paper prints beside them."""
+"""Results of black-box audits of cells, beside the numbers that a paper prints."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ FOUND = {  # key of black-box.json -> metric of results.csv
 
 @dataclass(frozen=True)
 class Attacked:
-    """A cell with its black-box.json, and what the paper prints of each metric, as text; "" where it does not."""
+    """A cell with its black-box.json, and the paper's printed value of each metric as text, "" where it has none."""
 
     place: tuple[str, str, str, str]
     label: str
@@ -30,7 +30,7 @@ class Attacked:
 
 
 def lay_membership(name: str, spec: dict, results: Results) -> list[list[Attacked]]:
-    """The cells of each row of a table, by epsilon, in config order.
+    """The audited cells of each row of a table, by epsilon, in config order.
 
     Raises:
         StudyError: a name that the study does not have, or a row without any attacked cell.
@@ -59,5 +59,5 @@ def _published(filter_: dict | None, epsilon: str) -> dict[str, str]:
 
 
 def attacked_documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
-    """What attacks on the cells of a table found, and what these cells were given."""
+    """The documents that such a table reads: metrics and black-box audits of its cells."""
     return dict.fromkeys(("metrics", "black_boxes"), crossed_cells(spec, study))

@@ -1,4 +1,4 @@
-"""Bars of points in figures, and how far the points of several lines stand aside so that none hides another."""
+"""Error bars in figures, and small offsets that keep the points of several lines apart."""
 
 import itertools
 import math
@@ -11,8 +11,9 @@ _SHARE = 0.012  # of an axis, a step
 
 
 def bar(mean: float, std: float | None, ends: tuple[float, float] | None) -> tuple[float, float] | None:
-    """How far a point's bar goes below and above it: to the ends of its interval, else one standard deviation. None: it
-    has no bar, for a single seed tells no deviation, and not that there is none.
+    """The lengths of a point's error bar (below, above): its interval, else one standard deviation.
+
+    None: no bar, since a single seed has no known standard deviation, which does not mean that it is 0.
 
     >>> bar(90.0, 0.5, (88.0, 91.0)), bar(90.0, 0.5, None), bar(90.0, 0.0, None)
     ((2.0, 1.0), (0.5, 0.5), None)
@@ -23,14 +24,15 @@ def bar(mean: float, std: float | None, ends: tuple[float, float] | None) -> tup
 
 
 def lengths(bars: Iterable[tuple[float, float] | None]) -> list[tuple[float, ...]] | None:
-    """Bars as Matplotlib takes them, (2, n), no bar as a length that is not a number; None where no point has one."""
+    """Error bars as Matplotlib takes them, (2, n), NaN for points without one; None where no point has one."""
     known = list(bars)
     return list(zip(*(one or (math.nan, math.nan) for one in known), strict=True)) if any(known) else None
 
 
 def asides(count: int, step: float, gap: float) -> list[float]:
-    """How far each of `count` lines stands aside, around 0: a `step` apart, but fewer where they are many or where that
-    is much of the `gap` to the next place of the axis.
+    """The offsets of `count` lines, centred at 0: `step` apart, or closer if there are many lines or little room.
+
+    `gap` is the distance to the next position on the axis.
 
     >>> asides(2, 6.0, 100.0), asides(3, 6.0, 6.0)
     ([-3.0, 3.0], [-1.0, 0.0, 1.0])
@@ -40,7 +42,7 @@ def asides(count: int, step: float, gap: float) -> list[float]:
 
 
 def factors(count: int, positions: Iterable[float], columns: int = 1) -> list[float]:
-    """The same on a logarithmic axis: what the positions of each line are multiplied by.
+    """The offsets on a logarithmic axis, as factors of the positions of each line.
 
     Args:
         count: of lines.

@@ -1,4 +1,4 @@
-"""A table or a figure of the study, written in the style that its spec names."""
+"""Writing a table or a figure of the study in the style that its spec names."""
 
 import os
 from pathlib import Path

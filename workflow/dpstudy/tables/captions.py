@@ -1,4 +1,4 @@
-"""What stands below a figure: what its style says of it, and the facts of the cells that it draws."""
+"""Figure captions: the style's text, and facts about the drawn cells."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,7 +8,7 @@ from dpstudy.tables.styles import figure_style
 
 
 def figure_caption(spec: Mapping, cells: Iterable[str], results: Results, numbers: str) -> tuple[str, str]:
-    """The caption of a figure, and the text for those who do not see it.
+    """The caption of a figure, and its alternative text.
 
     Args:
         spec: its value in the config.

@@ -94,13 +94,15 @@ def cell_ceiling(ledger: Mapping, classes: int, clipping_norm: float | None = No
 
 
 def label_norm(metrics: Mapping) -> float | None:
-    """The `clipping_norm` of `cell_ceiling` for a cell with this metrics.json: Newton clips features to C, and its
-    releases are not as sensitive as a record's labels times that."""
+    """The `clipping_norm` for `cell_ceiling` of a cell with this metrics.json; None except for Newton.
+
+    Newton clips features to C, and its releases are not as sensitive as a record's labels times that.
+    """
     return metrics["hyperparameters"]["clipping_norm"] if metrics["method"] == "newton" else None
 
 
 def published_ceiling(method: str, epochs: int, n: int, classes: int, epsilon: str, delta: float) -> float:
-    """The ceiling of a printed cell of mehta2023 with the paper's own sensitivities, in percent.
+    """The ceiling of a printed cell of mehta2023, with the paper's sensitivities, in percent.
 
     zCDP by rho + 2 sqrt(rho ln 1/delta) for DP-LS (Theorem 2.2), DP-Newton (2.1, with sensitivity sqrt(m) C) and
     DP-FC (2.3); Renyi DP for DP-Adam (B.1).

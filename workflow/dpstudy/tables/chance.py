@@ -1,4 +1,4 @@
-"""What guessing at random would have, as a line in figures, where that does not spoil the view."""
+"""The accuracy of random guessing, drawn as a line in figures where it fits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LINE: dict[str, Any] = {"color": "0.45", "linewidth": 0.8, "linestyle": ":", "z
 
 
 def chance_level(metric: str, cells: Iterable[str], results: Results) -> float | None:
-    """The level that one axis with these cells has; None where it is not known, or cells have several.
+    """The chance level of an axis with these cells; None where it is not known or differs between cells.
 
     Raises:
         StudyError: a cell has no metrics.json.
@@ -31,7 +31,7 @@ def chance_level(metric: str, cells: Iterable[str], results: Results) -> float |
 
 
 def in_view(level: float | None, low: float, high: float) -> bool:
-    """Whether a level lies among what is drawn from `low` to `high`, or near it.
+    """Whether a level lies within the drawn range from `low` to `high`, or near it.
 
     >>> [in_view(10.0, low, 90.0) for low in (5.0, 26.0, 27.0)]
     [True, True, False]
@@ -41,7 +41,7 @@ def in_view(level: float | None, low: float, high: float) -> bool:
 
 
 def draw_chance(levels: Mapping[Axes, float | None]) -> None:
-    """Draw the level of each panel, when everything else is drawn: dotted, with its name."""
+    """Draw the labelled, dotted chance level of each panel, after everything else is drawn."""
     spans = {panel: _span(panel) for panel in levels}  # before a line changes one
     for panel, level in levels.items():
         if level is not None and in_view(level, *spans[panel]):

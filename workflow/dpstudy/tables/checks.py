@@ -1,4 +1,4 @@
-"""What several styles check of a spec before anything runs, beyond what the schema of its keys says."""
+"""Checks of table and figure specs, made before anything runs, that their schemas cannot express."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -19,7 +19,7 @@ _PARTS = (
 
 
 def check_selected(where: str, spec: dict, style: Style, study: Study) -> None:
-    """Every name in a spec is one of the study's, and its metric one that the study measures.
+    """Check that the names in a spec are the study's, and that the study measures its metric.
 
     Raises:
         StudyError: the first that is not.
@@ -55,7 +55,7 @@ def check_selected(where: str, spec: dict, style: Style, study: Study) -> None:
 
 
 def check_rows(where: str, spec: dict) -> None:
-    """Rows name their features, or the groups that they stand in do.
+    """Check that rows, or the groups that they are in, name their features.
 
     Raises:
         StudyError: neither does, or both do.
@@ -69,7 +69,7 @@ def check_rows(where: str, spec: dict) -> None:
 
 
 def check_cell(where: str, part: Mapping, study: Study) -> str:
-    """The name of the cell that a part of a spec is about.
+    """The name of the cell in a part of a spec, which the study must have.
 
     Raises:
         StudyError: the study does not have it.
@@ -80,7 +80,7 @@ def check_cell(where: str, part: Mapping, study: Study) -> str:
 
 
 def check_any(where: str, cells: Sequence[str]) -> None:
-    """At least one of the cells that a spec is made of is there.
+    """Check that the study has at least one of a spec's cells.
 
     Raises:
         StudyError: none is.
@@ -90,7 +90,7 @@ def check_any(where: str, cells: Sequence[str]) -> None:
 
 
 def check_column(where: str, spec: dict, study: Study) -> None:
-    """What is grouped by is there, as far as the config tells: features that you bring name groups of their own.
+    """Check that the grouping of a spec exists, as far as the config tells; user-supplied features may add some.
 
     Raises:
         StudyError: it is not.
@@ -105,7 +105,7 @@ def check_column(where: str, spec: dict, study: Study) -> None:
 
 
 def check_searches(where: str, spec: dict, study: Study, by: Sequence[str] = ()) -> None:
-    """Every search is one that the study makes, and chooses each of the hyper-parameters `by` from a list.
+    """Check that the study runs each search, over a list of choices for each hyper-parameter in `by`.
 
     Raises:
         StudyError: the first that is not, or a metric that searches do not look at.
@@ -132,7 +132,7 @@ Parts = Callable[[dict, str], Iterator[tuple[dict, ...]]]
 
 
 def parts_of(spec: dict, dataset: str) -> Iterator[tuple[dict, ...]]:
-    """The groups, rows, or groups with rows or rows with columns, that a published number is looked up for."""
+    """The combinations of a spec's parts (groups, rows, columns) for which a published number is looked up."""
     groups, rows = (
         [part for part in spec.get(key, []) if part.get("dataset", dataset) == dataset] for key in ("groups", "rows")
     )
@@ -147,7 +147,7 @@ def parts_of(spec: dict, dataset: str) -> Iterator[tuple[dict, ...]]:
 def check_published(
     where: str, spec: dict, study: Study, parts: Parts = parts_of, find: Callable[[dict, str], object] = lookup
 ) -> None:
-    """Every filter on the published numbers finds what it names, and no more than one number a cell.
+    """Check that each filter on published numbers finds its names, and at most one number per cell.
 
     Raises:
         StudyError: the first that does not.
@@ -167,7 +167,7 @@ def check_published(
 
 
 def check_cited(where: str, spec: dict, study: Study) -> None:
-    """What is cited is of one data set, has labels of its own and a number; every epsilon is the study's or has one.
+    """Check cited numbers: one data set, distinct labels, a number each, and epsilons of the study or their own.
 
     Raises:
         StudyError: the first that is not so.
@@ -195,7 +195,7 @@ def check_cited(where: str, spec: dict, study: Study) -> None:
 
 
 def check_labels(place: str, spec: Mapping, study: Study) -> None:
-    """Labels are of entries, or of entries on feature sets, that the study has.
+    """Check that labels are for entries, or for entries on feature sets, that the study has.
 
     Raises:
         StudyError: the one that is not.
@@ -208,7 +208,7 @@ def check_labels(place: str, spec: Mapping, study: Study) -> None:
 
 
 def check_label(where: str, row: Mapping, others: Sequence[Mapping], what: str) -> None:
-    """What is cited has a label that no row or line (`what`) before it has.
+    """Check that a cited number's label differs from those of earlier rows or lines (`what`).
 
     Raises:
         StudyError: it has not.

@@ -1,4 +1,4 @@
-"""What every figure is drawn with: Matplotlib's settings, and files that are the same bytes for the same content."""
+"""Common settings of figures, and saving them so that equal content gives equal bytes."""
 
 import os
 
@@ -31,12 +31,12 @@ _SAVED: dict[str, dict] = {  # no date and no version: the same bytes for the sa
 
 
 def drawing():
-    """A context with these settings; the style "default" first, for a user's matplotlibrc must not change the bytes."""
+    """A context with Matplotlib's settings for figures, which ignores a user's matplotlibrc."""
     return matplotlib.style.context(["default", RC])
 
 
 def save(figure: Figure, *paths: str | os.PathLike) -> None:
-    """Write a figure, its titles broken where they are too long, to paths that end in .pdf, .png or .svg."""
+    """Write a figure to paths that end in .pdf, .png or .svg, after wrapping titles that are too long."""
     keep_inside(figure)
     for path in paths:
         kind = os.fspath(path).rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""What an accuracy under privacy is worth nothing without: n, δ, unit, adjacency, accountant, test records, seeds."""
+"""The facts that must come with an accuracy under privacy: n, δ, unit, adjacency, accountant, test records, seeds."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -18,7 +18,7 @@ _UNITS = {"record": "record", "subject": "person"}
 
 
 def facts_of(cells: Iterable[str], results: Results) -> tuple[str, ...]:
-    """The same of cells by name, in their order; of those that the summary has, with the seeds that it has."""
+    """A sentence of facts for each data set of these cells, given by name."""
     seeds: dict[str, set[int]] = {name: set() for name in cells}
     for row in results.summary:
         seeds.get(cell_name(*(row[axis] for axis in _AXES)), set()).add(row["seed"])
@@ -27,7 +27,7 @@ def facts_of(cells: Iterable[str], results: Results) -> tuple[str, ...]:
 
 
 def facts(cells: Iterable[tuple[str, str, int]], results: Results, private: Collection[str]) -> tuple[str, ...]:
-    """A sentence for each data set.
+    """A sentence of facts for each data set.
 
     Args:
         cells: (data set, cell, seeds) of those that a table prints.

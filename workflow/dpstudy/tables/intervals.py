@@ -1,5 +1,4 @@
-"""95 % intervals that join what two drawings leave open, that of training seeds and that of test records; and those of
-means over repeated splits, which share records."""
+"""95 % intervals over training seeds and test records together, and of means over repeated splits."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ _SHARED = (
 def joined(
     values: Sequence[float], over_records: tuple[float, float] | None, metric: str
 ) -> tuple[float, float] | None:
-    """The interval of a cell's mean, over seeds and test records together.
+    """The interval of a cell's mean over seeds and test records together.
 
     The spread of seeds on one test split is that of training alone (noise, sampling, initialisation), and bootstrap
     intervals of one model are of the test records alone: the two errors are independent and their squares add. A mean
@@ -41,7 +40,7 @@ def joined(
 
 
 def over_draws(values: Sequence[Sequence[float]], tested: float, metric: str) -> tuple[float, float] | None:
-    """The interval of the mean over repeated splits of the same records, for what other records would give on average.
+    """The interval of the mean over repeated splits of the same records, for records drawn anew.
 
     Splits share records, so that their mean varies more than independent ones would have it: with s^2 the variance of
     single values, its own is taken to be (1/J + c tested) s^2 over J splits (Nadeau and Bengio 2003, section 4, with c

@@ -1,4 +1,4 @@
-"""JSON schemas of the keys that specs of several styles have."""
+"""JSON schemas of keys that specs of several styles share."""
 
 from collections.abc import Mapping
 
@@ -11,12 +11,12 @@ EPSILON = {"$ref": "#/$defs/epsilon"}
 
 
 def several(items: dict, description: str = "") -> dict:
-    """A list that is not empty."""
+    """The schema of a non-empty list."""
     return {"type": "array", "minItems": 1, "items": items} | ({"description": description} if description else {})
 
 
 def mapping(required: tuple[str, ...], **properties: dict) -> dict:
-    """A mapping with these keys and no other."""
+    """The schema of a mapping with exactly these keys."""
     return {"type": "object", "additionalProperties": False, "required": list(required), "properties": properties}
 
 
@@ -88,7 +88,7 @@ COMMON: dict[str, dict[str, dict]] = {
 
 
 def row_schema(*names: str, required: tuple[str, ...] = ("features", "entry")) -> dict:
-    """A list of rows with some of the keys that rows can have."""
+    """The schema of a list of rows, with some of the keys that rows can have."""
     return several(mapping(required, **{name: _ROW[name] for name in names}))
 
 

@@ -1,4 +1,4 @@
-"""What the tables of a study call its methods, so that figures and the report call them the same."""
+"""The labels of methods in a study's tables, for use in figures and the report too."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -7,8 +7,11 @@ from dpstudy.tables.styles import USUAL, table_style
 
 
 def labels_of(tables: Mapping[str, Mapping]) -> dict[str, str]:
-    """ "FEATURES/ENTRY" -> its label, and of tables whose rows stand in every group of features "ENTRY" -> its label:
-    that of the first table which has one. A label that two of a kind have tells them apart by nothing, and is left out.
+    """Method ("FEATURES/ENTRY", or "ENTRY" in tables whose rows are in every group of features) -> its label.
+
+    It is that of the first table which has one. A label shared by two is left out.
+
+    It is that of the first table which has one. A label shared by two is left out.
 
     Args:
         tables: the config's.
@@ -24,8 +27,10 @@ def labels_of(tables: Mapping[str, Mapping]) -> dict[str, str]:
 
 
 def fill_labels(config: dict) -> None:
-    """Give the lines of figures the labels of tables where they have none; those of accuracy against epsilon, which
-    name no lines, all that their `labels` do not have."""
+    """Give the lines of figures the labels of tables where they have none.
+
+    Figures of accuracy against epsilon, which name no lines, get all that their `labels` lack.
+    """
     labels = labels_of(config["tables"])
     for spec in config["figures"].values():
         if spec.get("style", USUAL["figures"]) == USUAL["figures"]:

@@ -1,4 +1,4 @@
-"""The contents of a table: rows of (data set, features, method entry), columns of epsilon, as the papers lay them out.
+"""The content of a table: rows of (data set, features, method entry), columns of epsilon, as in the papers.
 
 `lay_out` gathers the numbers; styles and the report print what it returns.
 """
@@ -24,7 +24,7 @@ _log = logging.getLogger("dpstudy")
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table, and what it stands beside. None where there is no such thing.
+    """One number of a table and its context; fields are None where not available.
 
     `ceiling` is the highest accuracy that the cell's noise allows (`dpstudy.tables.ceiling`), in percent; `interval`
     has the ends of the 95 % interval of its mean (`intervals.joined`), `over_records` those over test records alone
@@ -57,7 +57,7 @@ class Cell:
 
     @property
     def number(self) -> float:
-        """`ours`, for those who have made sure that the cell is there.
+        """The number `ours`, for callers that know that the cell exists.
 
         Raises:
             ValueError: it is not.
@@ -68,26 +68,26 @@ class Cell:
 
     @property
     def keeps_target(self) -> bool:
-        """Whether it may be compared with others at its epsilon: proved, at no more than that. All may at inf."""
+        """Whether the cell may be compared at its epsilon: a proved guarantee of no more than that; always at inf."""
         if self.epsilon == "inf":
             return True
         return self.guarantee == "proved" and self.certified is not None and self.certified <= float(self.epsilon)
 
     @property
     def competes(self) -> bool:
-        """Whether it is there and keeps the target."""
+        """Whether the cell exists and keeps the target."""
         return self.ours is not None and self.keeps_target
 
     @property
     def above_ceiling(self) -> bool:
-        """Whether it exceeds its ceiling by more than two standard errors over seeds."""
+        """Whether the accuracy exceeds the cell's ceiling by more than two standard errors over seeds."""
         if self.ours is None or self.std is None or self.ceiling is None:
             return False
         return self.ours > self.ceiling + 2 * self.std / math.sqrt(self.seeds)
 
     @property
     def difference(self) -> float | None:
-        """Ours minus published, in the metric's unit."""
+        """The difference ours - published, in the metric's unit."""
         if self.ours is None or self.published is None or self.published.value is None:
             return None
         return self.ours - self.published.value
@@ -110,24 +110,26 @@ class Row:
 
     @property
     def is_cited(self) -> bool:
-        """Whether it has published numbers alone."""
+        """Whether the row has published numbers only."""
         return not self.entry
 
     @property
     def has_published(self) -> bool:
-        """Whether any of its cells has a printed counterpart."""
+        """Whether any cell of the row has a published number."""
         return any(cell.published for cell in self.cells)
 
     @property
     def has_intervals(self) -> bool:
-        """Whether any of its cells has an interval."""
+        """Whether any cell of the row has an interval."""
         return any(cell.interval for cell in self.cells)
 
 
 @dataclass(frozen=True)
 class Column:
-    """One epsilon: the largest certified one of its cells, their guarantee ("mixed"; None: no cell there), and the
-    highest lower bound that attacks gave."""
+    """One epsilon, with the largest certified epsilon of its cells, their guarantee, and the highest audited bound.
+
+    The guarantee is "mixed" if they differ; None: there is no cell.
+    """
 
     epsilon: str
     certified: float | None
@@ -137,8 +139,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A laid-out table; `private_tests` are those of its data sets whose test split holds private records, `heads`
-    stand above its columns where these are no epsilons, and `facts` are sentences about its data sets."""
+    """The content of a table.
+
+    `private_tests` are those of its data sets whose test split holds private records, `heads` stand above its columns
+    where these are no epsilons, and `facts` are sentences about its data sets.
+    """
 
     name: str
     caption: str
@@ -157,29 +162,29 @@ class Table:
 
     @property
     def digits(self) -> int:
-        """Digits after the point that its usual standard deviation deserves."""
+        """The number of decimals, chosen by the usual standard deviation."""
         return usual_decimals((cell.std for row in self.rows for cell in row.cells if cell.seeds > 1), self.metric)
 
     def digits_of(self, cell: Cell) -> int:
-        """Digits after the point of one cell: the table's; more where these would print its deviation as zero."""
+        """The number of decimals of one cell: the table's, or more where its standard deviation would print as zero."""
         if cell.seeds < 2 or not cell.std or float(f"{cell.std:.{self.digits}f}"):
             return self.digits
         return max(self.digits, decimals(cell.std, self.metric))
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Where the published numbers stand, and what statistic they are."""
+        """The sources of the published numbers, with their statistics."""
         cells = [cell.published for row in self.rows for cell in row.cells if cell.published]
         return tuple(dict.fromkeys(f"{p.paper}, Table {p.table} ({p.statistic})" for p in cells))
 
     @property
     def has_bounds(self) -> bool:
-        """Whether a published cell is printed as an upper bound only."""
+        """Whether any published number is printed only as an upper bound."""
         return any(cell.published and cell.published.at_most for row in self.rows for cell in row.cells)
 
 
 def lay_out(name: str, spec: dict, results: Results) -> Table:
-    """Gather the numbers of one table, and warn in the log of every cell above its ceiling.
+    """The content of a table; every cell above its ceiling is logged as a warning.
 
     Args:
         name: its key under `tables`.
@@ -259,7 +264,7 @@ def cell_at(
     metric: str,
     statistic: str,
 ) -> Cell:
-    """One cell of the study, or what stands beside the place where it would be.
+    """One cell of a table: the study's result, or what is published where it has none.
 
     Args:
         key: (data set, features, entry, epsilon).

@@ -1,4 +1,4 @@
-"""Which of several values is the best, as far as seeds and test records can tell."""
+"""The best of several values, if errors over seeds and test records allow to tell."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -12,8 +12,9 @@ _MEDIAN = math.sqrt(math.pi / 2)  # the standard error of a median in those of t
 def leader(
     cells: Iterable[Cell], statistic: str = "mean", merit: Callable[[float], float] = lambda value: value
 ) -> Cell | None:
-    """The cell whose value is ahead of each other's by more than two standard errors of the difference; None where
-    there is no such cell, no other, or one whose error nobody knows.
+    """The cell that exceeds all others by more than two standard errors of the difference; None where there is none.
+
+    It is None also for a single cell, or if an error is unknown.
 
     Args:
         merit: of a value, a number of which more is better (`Metric.merit`).
@@ -30,7 +31,7 @@ def leader(
 
 
 def standard_error(cell: Cell, statistic: str = "mean") -> float | None:
-    """Of a cell's value over seeds, joined with that over test records where it has an interval, in the metric's unit.
+    """The standard error of a cell's value, over seeds and (if it has an interval) test records; in the metric's unit.
 
     None where nothing tells it: of a single seed, and where all seeds give one value and there is no interval.
     """

@@ -1,4 +1,4 @@
-"""Text that stays within a figure: legends where there is room for them, titles in as many lines as they need."""
+"""Fitting text into figures: placing legends and wrapping titles."""
 
 import re
 import textwrap
@@ -15,14 +15,13 @@ _ROW, _ROWS = 0.16, 3  # inches of a legend's row, and how many a figure's heigh
 
 
 def legend_columns(labels: Iterable[str], width: float, most: int = 4) -> int:
-    """How many columns of a legend below the panels fit a figure `width` inches wide, at 7.5 points."""
+    """The number of legend columns that fit below the panels of a figure `width` inches wide, at 7.5 points."""
     longest = max((len(label) for label in labels), default=1)
     return max(1, min(most, int(width / (_HANDLE + _LETTER * longest))))
 
 
 def legend_place(labels: Collection[str], width: float) -> dict[str, Any]:
-    """Matplotlib's keywords of a legend beside the one panel of a figure `width` inches wide, or below it where its
-    labels are so long that they would leave the panel too little."""
+    """Matplotlib's keywords for a legend beside the only panel, or below it where its labels are too long."""
     longest = max((len(label) for label in labels), default=1)
     if _HANDLE + _LETTER * longest <= _BESIDE * width:
         return {"loc": "outside right upper"}
@@ -30,13 +29,13 @@ def legend_place(labels: Collection[str], width: float) -> dict[str, Any]:
 
 
 def give_room(figure: Figure, labels: Collection[str], place: dict[str, Any]) -> None:
-    """Make a figure higher where a legend below its panel has more rows than it has room for."""
+    """Make a figure taller if the legend below its panel has too many rows."""
     rows = -(-len(labels) // place["ncols"]) if "ncols" in place else 0
     figure.set_figheight(figure.get_figheight() + _ROW * max(0, rows - _ROWS))
 
 
 def keep_inside(figure: Figure) -> None:
-    """Break the titles that would run out of the figure, or into that of the next panel, into lines."""
+    """Wrap titles that would leave the figure or run into the next panel's title."""
     titles = _titles(figure)
     for title in titles:
         title.set_visible(False)  # else a long one would push the panels aside

@@ -1,4 +1,4 @@
-"""Sheets that run over several pages: LaTeX with booktabs and longtable."""
+"""Sheets that span several pages: LaTeX with booktabs and longtable."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from dpstudy.tables.sheet import Sheet
 
 
 def long_sheet_to_latex(sheet: Sheet) -> str:
-    """The sheet as a longtable, in a group of its own; columns of fixed width ("p{...}") are set ragged."""
+    """The sheet as a LaTeX longtable in its own group; fixed-width columns ("p{...}") are set ragged."""
     ragged = "p{" in sheet.columns
 
     def text(cells: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The pieces of LaTeX that every table is written with."""
+"""Common LaTeX markup of tables."""
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -17,17 +17,17 @@ _ESCAPES = {
 
 
 def escape(text: str) -> str:
-    """Text as LaTeX prints it literally; the usual Greek letters and relations become mathematics."""
+    """The text escaped for LaTeX; the usual Greek letters and relations become mathematics."""
     return "".join(_ESCAPES.get(character, character) for character in text)
 
 
 def line(cells: list[str]) -> str:
-    """One line of a tabular."""
+    """One row of a LaTeX tabular."""
     return " & ".join(cells) + r" \\"
 
 
 def minipage(sentences: list[str]) -> list[str]:
-    """Notes below a tabular, as wide as the text; nothing without sentences."""
+    """The LaTeX lines of notes below a tabular, as wide as the text; none without sentences."""
     if not sentences:
         return []
     return [r"\par\smallskip", rf"\begin{{minipage}}{{\linewidth}}\footnotesize {' '.join(sentences)}\end{{minipage}}"]

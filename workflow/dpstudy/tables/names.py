@@ -1,4 +1,4 @@
-"""The study's names in tables and figures: which a table has, and what a label must say of one."""
+"""The study's names in tables and figures, and labels that flag unproved guarantees."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -6,13 +6,12 @@ from dpstudy.core.errors import StudyError
 
 
 def private_tests(datasets: Iterable[str], axes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Those of some data sets whose test split holds private records, by the study's names (`private_tests`, none where
-    absent)."""
+    """Those of these data sets whose test split holds private records, by `axes["private_tests"]`."""
     return tuple(name for name in dict.fromkeys(datasets) if name in axes.get("private_tests", ()))
 
 
 def marked(label: str, entry: str, axes: Mapping[str, Sequence[str]]) -> str:
-    """The label of what an entry gives; it says so where what stands at an epsilon is not proved to have it.
+    """The label of an entry, with a note where its guarantee is claimed only or exceeds the target.
 
     Args:
         axes: the study's names; `claimed` (none where absent): the entries whose guarantee nobody proved; `beyond`:
@@ -24,8 +23,9 @@ def marked(label: str, entry: str, axes: Mapping[str, Sequence[str]]) -> str:
 
 
 def line_label(row: Mapping) -> str:
-    """What tables and figures call a method entry on a feature set: its `label`, which `labels.fill_labels` gives it in
-    figures as tables have it, else the study's names.
+    """The label of a method entry on a feature set, or its names if it has none.
+
+    In figures `labels.fill_labels` gives it the label of tables.
 
     >>> line_label({"entry": "ls", "features": "pixels"}), line_label({"entry": "ls", "label": "Least squares"})
     ('ls, pixels', 'Least squares')
@@ -56,7 +56,7 @@ def datasets_of(name: str, spec: Mapping, axes: Mapping[str, list[str]], kind: s
 
 
 def enumerated(names: Sequence[str]) -> str:
-    """Names as a text: "a, b and c".
+    """Names as text: "a, b and c".
 
     >>> enumerated(["pixels", "scatternet", "vit"])
     'pixels, scatternet and vit'

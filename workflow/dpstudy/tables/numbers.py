@@ -1,4 +1,4 @@
-"""How numbers are printed in tables and in the report."""
+"""Formatting of numbers in tables and in the report."""
 
 import math
 import statistics
@@ -8,7 +8,7 @@ from dpstudy.evaluation.metrics import metric_of
 
 
 def decimals(std: float | None, metric: str) -> int:
-    """Digits after the point: as many as show the first digit of `std`, within what the metric deserves.
+    """The number of decimals that shows the first digit of `std`, within the metric's limits.
 
     `std` itself then has one or two significant digits, unless the metric's most do not reach it.
     """
@@ -20,7 +20,7 @@ def decimals(std: float | None, metric: str) -> int:
 
 
 def usual_decimals(stds: Iterable[float | None], metric: str) -> int:
-    """The same for numbers that stand together: what the median standard deviation deserves.
+    """The number of decimals for a set of numbers, by their median standard deviation.
 
     Zeros and None do not count: they say that nothing varied, or that nobody knows.
     """
@@ -29,7 +29,7 @@ def usual_decimals(stds: Iterable[float | None], metric: str) -> int:
 
 
 def over_seeds(statistic: str, counts: Iterable[int], sign: str = "±") -> str:
-    """What a cell's numbers are, in words: "mean ± standard deviation over 3 seeds".
+    """A description of a cell's numbers: "mean ± standard deviation over 3 seeds".
 
     Args:
         counts: how many seeds cells have; 0 for cells that are not there.
@@ -41,7 +41,7 @@ def over_seeds(statistic: str, counts: Iterable[int], sign: str = "±") -> str:
 
 
 def interval_text(interval: tuple[float, float] | None, digits: int) -> str:
-    """The ends of an interval, as "0.50–0.57"; "" for None.
+    """The interval as text, "0.50–0.57"; "" for None.
 
     >>> interval_text((0.496, 0.572), 2)
     '0.50–0.57'
@@ -50,7 +50,7 @@ def interval_text(interval: tuple[float, float] | None, digits: int) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """A difference with its sign; what rounds to zero has none. The minus is the ASCII one.
+    """A difference with its sign (ASCII minus); values that round to zero have none.
 
     >>> signed(-0.26, 1), signed(0.04, 1)
     ('-0.3', '0.0')

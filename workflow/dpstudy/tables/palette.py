@@ -1,4 +1,4 @@
-"""Colours and markers of a study: an entry keeps its colour and a kind of features its marker in every figure.
+"""Colours and markers of a study: each entry has its colour, and each feature set its marker, in every figure.
 
 Two exceptions: a figure that draws a single entry several times tells its lines apart by colour, and one that draws two
 entries of the same colour (a study may have more entries than there are colours) numbers its own.
@@ -13,7 +13,7 @@ LINES = ("-", "--", "-.", ":")
 
 
 def colours(entries: Sequence[str], axes: Mapping[str, Sequence[str]]) -> list[str]:
-    """The colours of a figure's lines, given the entry that each draws.
+    """The colours of a figure's lines, given the entry of each.
 
     Args:
         entries: one a line; an entry may have several lines, which then share its colour.
@@ -29,7 +29,7 @@ def colours(entries: Sequence[str], axes: Mapping[str, Sequence[str]]) -> list[s
 
 
 def marker(features: str, kinds: Sequence[str], lap: int = 0) -> dict:
-    """Matplotlib's marker and dashes of a line by its features, given all kinds in order.
+    """Matplotlib's marker and line style of a line, by its features.
 
     Args:
         lap: how many lines of these features have its colour already; these differ in marker.
@@ -39,6 +39,6 @@ def marker(features: str, kinds: Sequence[str], lap: int = 0) -> dict:
 
 
 def dashes(line_colours: Sequence[str]) -> list[str]:
-    """A dash pattern for each line of these colours: no two lines of one colour look the same, up to their number."""
+    """A dash pattern for each line, such that lines of one colour differ, as far as there are patterns."""
     before = [line_colours[:number].count(colour) for number, colour in enumerate(line_colours)]
     return [LINES[count % len(LINES)] for count in before]

@@ -1,4 +1,4 @@
-"""Every table and figure of a study as one LaTeX document, to be compiled in the folder of the tables."""
+"""The paper: all tables and figures of a study in one LaTeX document, to be compiled in the folder of the tables."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""LaTeX to PDF: the same bytes for the same content, and one sentence where LaTeX fails."""
+"""Compiling LaTeX to PDF reproducibly, with errors in one sentence."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def find_latex() -> str:
 
 
 def compile_pdf(tex_path: str | os.PathLike, pdf_path: str | os.PathLike) -> None:
-    """Compile a document in its folder; everything that LaTeX writes beside the PDF goes to a temporary folder.
+    """Compile a document in its folder; LaTeX's auxiliary files go to a temporary folder.
 
     Raises:
         StudyError: pdflatex or a package is not installed, or the document does not compile: the first error, with its

@@ -1,4 +1,4 @@
-"""Models as tramer2021 prints them, layer by layer (workflow/published/architectures.csv), and their parameters."""
+"""The models of tramer2021 as printed, layer by layer (workflow/published/architectures.csv), and parameter counts."""
 
 import math
 import re
@@ -23,12 +23,12 @@ _SMALLER = "End-to-end CNN, smaller (CIFAR-10)"  # Table 7's caption: its filter
 
 
 def table_4() -> dict[str, str]:
-    """Model -> its number of parameters as Table 4 prints it, such as 40K."""
+    """Model -> its number of parameters as printed in Table 4, such as 40K."""
     return {row["model"]: row["parameters"] for row in published_rows(ARCHITECTURES, _PAPER) if row["table"] == "4"}
 
 
 def parameters(model: str, without_pools: Sequence[int] = ()) -> int:
-    """How many weights and biases a model of Table 4 has by the layers that Tables 5 to 9 print.
+    """The number of parameters of a model of Table 4, by the layers printed in Tables 5 to 9.
 
     Args:
         model: as Table 4 (in architectures.csv) calls it.
@@ -46,7 +46,7 @@ def parameters(model: str, without_pools: Sequence[int] = ()) -> int:
 
 
 def count(layers: Sequence[Layer], shape: tuple[int, int, int]) -> int:
-    """Weights and biases of layers on records of layout (channels, height, width)."""
+    """The number of weights and biases of these layers on records of shape (channels, height, width)."""
     (channels, *size), total, flat = shape, 0, None
     for kind, numbers in layers:
         if kind == "conv":

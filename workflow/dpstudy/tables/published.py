@@ -1,4 +1,4 @@
-"""The numbers that the papers print, from workflow/published/results.csv."""
+"""The papers' printed numbers, from workflow/published/results.csv."""
 
 import csv
 import functools
@@ -23,8 +23,10 @@ _AT_MOST_20 = "le20"  # mehta2023 prints such cells as a bound, without a number
 
 @dataclass(frozen=True)
 class Published:
-    """A printed cell: `text` is the number as printed, in percent, and `value` the same as a number (empty and None
-    where the paper prints only an upper bound), `std` or None."""
+    """A printed number: `text` as printed, in percent, `value` as a number, and `std` or None.
+
+    `text` is empty and `value` None where the paper prints only an upper bound.
+    """
 
     text: str
     value: float | None
@@ -87,7 +89,7 @@ def all_lines() -> dict[int, dict[str, str]]:
 
 
 def along_epsilon(where: dict[str, str]) -> list[tuple[float, Published]]:
-    """(epsilon, published number), ascending, of every number at a finite epsilon whose columns equal `where`.
+    """(epsilon, published number) of every number at a finite epsilon whose columns equal `where`, ascending.
 
     Raises: as `lookup`.
     """
@@ -97,7 +99,7 @@ def along_epsilon(where: dict[str, str]) -> list[tuple[float, Published]]:
 
 
 def published_rows(path: str | os.PathLike, paper: str) -> list[dict[str, str]]:
-    """The rows of one of the published CSV files that belong to a paper.
+    """The rows of a published CSV file that belong to a paper.
 
     Raises:
         StudyError: the file is missing.

@@ -1,5 +1,4 @@
-"""What a reader of a table or figure must know of its cells beside their ε: searches that nobody paid for, another
-adjacency than that of adding or removing, other test records than its neighbours', scores of private records."""
+"""Remarks on a table's or figure's cells: unpaid searches, other adjacencies or test records, private scores."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
@@ -18,7 +17,7 @@ _ADJACENCIES = {
 
 
 def remarks(table: Table) -> list[str]:
-    """Sentences, without markup, that name the rows they are about where not all are meant."""
+    """The remarks on a table, as sentences without markup that name rows where they concern some only."""
     rows = [row for row in table.rows if _any(row, lambda cell: True)]
     found = [_said(rows, lambda cell: cell.searched, f"Hyper-parameters were {_UNPAID}")]
     for adjacency, text in _ADJACENCIES.items():
@@ -35,7 +34,7 @@ def _scored(table: Table) -> Iterator[tuple[str, str, Mapping | None]]:
 
 
 def private_scores(datasets: Collection[str]) -> str:
-    """A sentence about scores on data sets whose test split holds private records; "" where there are none."""
+    """A sentence on scores that are statistics of private test records; "" where there are none."""
     names = ", ".join(datasets)
     return f"Scores on {names} are statistics of private test records, which no ledger accounts for." if names else ""
 
@@ -58,12 +57,12 @@ def _said(rows: list[Row], true_of: Callable[[Cell], bool], sentence: str) -> st
 
 
 def figure_remarks(spec: Mapping, axes: Mapping) -> str:
-    """`spec_remarks`, each sentence with a space before it; or ""."""
+    """The remarks of `spec_remarks` as one text, each sentence preceded by a space; or ""."""
     return "".join(f" {sentence}" for sentence in spec_remarks(spec, axes))
 
 
 def spec_remarks(spec: Mapping, axes: Mapping) -> list[str]:
-    """The same of a figure, or of a table whose cells are not laid out by epsilon.
+    """The remarks on a figure, or on a table that is not laid out by epsilon.
 
     Args:
         spec: its value in the config.
@@ -81,13 +80,13 @@ def spec_remarks(spec: Mapping, axes: Mapping) -> list[str]:
 
 
 def cited_remark(spec: Mapping) -> str:
-    """A sentence about what papers print beside lines of ours, with a space before it; or ""."""
+    """A sentence on the papers whose numbers are cited, preceded by a space; or ""."""
     papers = sorted({(spec.get("published", {}) | row["published"]).get("paper", "") for row in spec.get("cited", [])})
     return f" Grey: what {enumerated(papers)} prints, of others too, each as it is printed there." if papers else ""
 
 
 def measured(spec: Mapping, axes: Mapping, numbers: str, shown: str, detail: str) -> tuple[str, str]:
-    """The caption of a figure of a metric, and the text for those who do not see it: what is shown of it, and how."""
+    """The caption and the alternative text of a figure of a metric."""
     metric = metric_of(spec.get("metric", "top1")).label
     more = cited_remark(spec) + (figure_remarks(spec, axes) if axes else "")
     return f"{metric} {shown}; {detail}.{more}", f"{metric} {shown}; {numbers}."

@@ -1,4 +1,4 @@
-"""What a finished study offers to its tables: the summary, and each cell's ledger and metrics."""
+"""The results of a finished study, as read by tables: the summary, and each cell's documents."""
 
 import os
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ Paths = Mapping[str, str | os.PathLike]
 
 @dataclass(frozen=True)
 class Results:
-    """A finished study.
+    """The results of a finished study.
 
     Attributes:
         axes: {"datasets", "features", "entries", "epsilons"}: the study's names, in config order.
@@ -44,21 +44,21 @@ class Results:
 
     @classmethod
     def read(cls, axes: Mapping[str, list[str]], summary_path: str | os.PathLike, **documents: Any) -> "Results":
-        """The same with the summary read from `summary_path` (CSV or parquet)."""
+        """The results with the summary in the file `summary_path` (CSV or parquet)."""
         return cls(axes, read_summary(summary_path), **documents)
 
     @classmethod
     def open(
         cls, axes: Mapping[str, list[str]], summary_path: str, names: Mapping[str, list], files: Mapping
     ) -> "Results":
-        """The documents that a rule has as inputs, with the summary in a file; see `assemble`."""
+        """The results from a rule's input files, with the summary in a file; see `assemble`."""
         return cls.read(axes, summary_path, **_documents(names, files))
 
     @classmethod
     def assemble(
         cls, axes: Mapping[str, list[str]], summary: list[dict], names: Mapping[str, list], files: Mapping
     ) -> "Results":
-        """The documents of a study, or of a part of it.
+        """The results from a study's (or part of a study's) document files.
 
         Args:
             summary: its rows.
@@ -76,7 +76,7 @@ class Results:
         return self._document(self.ledgers, cell, "ledger.json")
 
     def ceiling(self, cell: str) -> float | None:
-        """The highest top-1 accuracy in percent that a cell's noise allows; see `cell_ceiling`.
+        """The highest top-1 accuracy, in percent, that a cell's noise allows; see `cell_ceiling`.
 
         Raises:
             StudyError: the cell has no metrics.json or no ledger.
@@ -85,7 +85,7 @@ class Results:
         return cell_ceiling(self.ledger(cell), metrics["classes"], label_norm(metrics))
 
     def classes(self, cell: str) -> int:
-        """How many classes, or labels, a cell's models tell apart.
+        """The number of classes (or labels) of a cell's models.
 
         Raises:
             StudyError: the cell has no metrics.json.
@@ -93,7 +93,7 @@ class Results:
         return self._document(self.metrics, cell, "metrics.json")["classes"]
 
     def interval(self, cell: str, metric: str) -> tuple[float, float] | None:
-        """The mean ends of a cell's intervals over test records; None where it has none.
+        """The mean interval of a cell over test records, averaged over seeds; None where it has none.
 
         Raises:
             StudyError: the cell has no metrics.json.
@@ -101,7 +101,7 @@ class Results:
         return mean_interval(self._document(self.metrics, cell, "metrics.json")["seeds"], metric)
 
     def tested(self, cell: str) -> dict | None:
-        """Which test records a cell was scored on (`score_file.scored_records`); None: an earlier version scored it.
+        """The test records of a cell (`score_file.scored_records`); None if an earlier version scored it.
 
         Raises:
             StudyError: the cell has no metrics.json.
@@ -110,7 +110,7 @@ class Results:
         return next((row["tested"] for row in seeds if "tested" in row), None)
 
     def searched(self, cell: str) -> bool:
-        """Whether a cell's hyper-parameters were chosen by a search that its ledger does not pay for.
+        """Whether a cell's hyper-parameters come from a search that its ledger does not pay for.
 
         Raises:
             StudyError: the cell has no metrics.json.
@@ -119,7 +119,7 @@ class Results:
         return bool(tuning) and "pay" not in tuning
 
     def audited(self, cell: str) -> float | None:
-        """The highest lower bound on epsilon that attacks on a cell's releases gave; None where nobody attacked."""
+        """The highest lower bound on epsilon from audits of a cell; None where it was not audited."""
         from dpstudy.privacy.audit import highest
 
         return highest(read_json(self.audits[cell])["audits"]) if cell in self.audits else None

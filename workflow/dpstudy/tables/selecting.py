@@ -1,4 +1,4 @@
-"""Cells that parts of a table's or figure's spec name."""
+"""Selecting the cells that parts of a table's or figure's spec name."""
 
 import itertools
 from collections.abc import Iterable, Mapping
@@ -9,12 +9,12 @@ Pattern = dict[str, list[str]]
 
 
 def listed(value: str | list[str]) -> list[str]:
-    """One name, or several, as a list."""
+    """A name or a list of names, as a list."""
     return [value] if isinstance(value, str) else list(value)
 
 
 def named(part: Mapping) -> Pattern:
-    """Axis -> the names that a part of a spec has for it; an axis without names stands for all of them.
+    """Axis -> the names in a part of a spec; an axis that is absent stands for all names.
 
     >>> named({"datasets": ["a", "b"], "entry": "ls", "label": "DP-LS"})
     {'dataset': ['a', 'b'], 'entry': ['ls']}
@@ -24,13 +24,13 @@ def named(part: Mapping) -> Pattern:
 
 
 def crossed(spec: Mapping, kinds: Iterable[str] = ("groups", "rows", "columns")) -> list[Pattern]:
-    """What each of a spec's groups names together with each of its rows and columns."""
+    """The patterns of each combination of a spec's groups, rows and columns."""
     parts = [spec[kind] for kind in kinds if kind in spec]
     return [both for each in itertools.product(*parts) if (both := meet(map(named, each))) is not None]
 
 
 def meet(patterns: Iterable[Pattern]) -> Pattern | None:
-    """What fits all patterns; None: nothing does.
+    """The intersection of patterns; None where it is empty.
 
     >>> meet([{"dataset": ["a", "b"]}, {"dataset": ["b"], "entry": ["ls"]}])
     {'dataset': ['b'], 'entry': ['ls']}
@@ -44,7 +44,7 @@ def meet(patterns: Iterable[Pattern]) -> Pattern | None:
 
 
 def like(cells: Mapping[str, Any], spec: Mapping, patterns: Iterable[Pattern]) -> list[str]:
-    """The cells that fit the spec and one of the patterns, in the study's order."""
+    """The cells that match the spec and at least one pattern, in the study's order."""
     whole = [both for pattern in patterns if (both := meet((named(spec), pattern))) is not None]
     return [name for name, cell in cells.items() if any(_fits(cell, pattern) for pattern in whole)]
 
@@ -54,7 +54,7 @@ def _fits(cell: Any, pattern: Pattern) -> bool:
 
 
 def cell_path(part: Mapping) -> str:
-    """The name of the cell that a part of a spec is about.
+    """The name of the cell in a part of a spec.
 
     >>> cell_path({"dataset": "mnist", "features": "pixels", "entry": "ls", "epsilon": "1", "label": "DP-LS"})
     'mnist/pixels/ls/eps=1'
@@ -63,6 +63,6 @@ def cell_path(part: Mapping) -> str:
 
 
 def searched(spec: Mapping) -> list[str]:
-    """The cells whose searches a spec's `searches` show, each once."""
+    """The cells of a spec's `searches`, each once."""
     rows = ((row, part) for row in spec.get("searches", []) for part in row["cells"])
     return list(dict.fromkeys(cell_path(row | part) for row, part in rows))

@@ -1,4 +1,4 @@
-"""Lines of accuracy against epsilon, and their looks: the same in figures and in the report."""
+"""Lines of accuracy against epsilon and their styles, the same in figures and in the report."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from dpstudy.tables.results import Results
 
 @dataclass(frozen=True)
 class Series:
-    """One line of one panel. Its points are (epsilon, mean, std, number of seeds).
+    """One line of one panel; its points are (epsilon, mean, std, number of seeds).
 
     `kind` tells the features apart (a group's label, else the features' name). `published`: the values are a paper's,
     std is None where unknown, and the number of seeds 0. `cited`: they are a paper's and stand beside no line of ours.
@@ -29,7 +29,7 @@ class Series:
 
 
 def line_styles(series: Sequence[Series], axes: Mapping[str, list[str]]) -> dict[tuple[str, str], dict]:
-    """(kind, entry) -> Matplotlib keywords; with a single entry the kinds of features differ in colour too.
+    """(kind, entry) -> Matplotlib keywords; if there is a single entry, kinds of features differ in colour too.
 
     What is cited has no entry: grey, told apart by its markers.
     """
@@ -52,19 +52,19 @@ def line_styles(series: Sequence[Series], axes: Mapping[str, list[str]]) -> dict
 
 
 def beside(line: Series, styles: Mapping[tuple[str, str], Mapping]) -> Mapping:
-    """The style of what is published: that of our line of its kind, or its own where it is cited."""
+    """The style of published numbers: that of our line of the same kind, or their own where cited."""
     if line.cited:
         return styles[line.kind, ""]
     return next((keywords for (kind, entry), keywords in styles.items() if kind == line.kind and entry), {})
 
 
 def marked_epsilons(series: Sequence[Series]) -> set[str]:
-    """The epsilons that an axis names: our own, and infinity; others that a paper prints lie between, and are many."""
+    """The epsilons to mark on an axis: those of our cells, and infinity; cited papers' others are too many."""
     return {point[0] for line in series for point in line.points if not line.cited or point[0] == "inf"}
 
 
 def chances_of(series: Sequence[Series], results: Results, metric: str) -> dict[str, float | None]:
-    """Data set -> the level of chance of its cells (`chance_level`).
+    """Data set -> its chance level (`chance_level`).
 
     Raises:
         StudyError: a cell has no metrics.json.
@@ -77,7 +77,7 @@ def chances_of(series: Sequence[Series], results: Results, metric: str) -> dict[
 
 
 def intervals_of(series: Sequence[Series], results: Results, metric: str) -> dict[str, tuple[float, float]]:
-    """Cell -> the 95 % interval of its mean (`intervals.joined`), of those of our lines that have one.
+    """Cell -> the 95 % interval of its mean (`intervals.joined`), for our lines' cells that have one.
 
     Raises:
         StudyError: a cell has no metrics.json.

@@ -1,4 +1,4 @@
-"""A table of plain text: what the styles print that do not lay accuracies out by epsilon."""
+"""A sheet: a plain table of text, for styles that do not lay accuracies out by epsilon."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from dpstudy.tables.markup import escape, line, minipage
 
 @dataclass(frozen=True)
 class Sheet:
-    """A laid-out table of text.
+    """A plain table of text.
 
     Attributes:
         header: the head of each column.

@@ -1,4 +1,4 @@
-"""Specs of tables and figures, filled in and held against what their styles say, before anything runs."""
+"""Specs of tables and figures: filling in defaults, and checks by their styles before anything runs."""
 
 import re
 
@@ -18,7 +18,7 @@ EACH = "each"
 
 
 def fill_specs(config: dict) -> None:
-    """Hold every spec of a config against the keys of its style, and fill in their defaults, labels of lines too.
+    """Validate every spec of a config against its style's keys, and fill in defaults and labels of lines.
 
     Raises:
         StudyError: the mistakes: the key, what is wrong with it, what is allowed.

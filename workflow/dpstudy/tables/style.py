@@ -1,5 +1,4 @@
-"""What a style of tables or figures is: one object that says which keys a spec has, which cells it prints, which files
-it reads, and how it prints them.
+"""The interface of table and figure styles: the keys of a spec, the cells and files it reads, and how it prints.
 
 A style stands in a file of its own (`dpstudy.tables.styles`), as the object STYLE. To import it costs nothing: what
 computes or draws is imported where it is used, since a study's styles are asked before anything runs.
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Cell(Protocol):
-    """A cell of a study, as `dpstudy.config.cells.Cell`."""
+    """The interface of a study's cell, as `dpstudy.config.cells.Cell`."""
 
     @property
     def dataset(self) -> str: ...  # noqa: D102
@@ -34,12 +33,12 @@ class Cell(Protocol):
     def epsilon(self) -> str: ...  # noqa: D102
 
     def options(self, config: dict) -> dict:
-        """Its hyper-parameters."""
+        """The cell's hyper-parameters."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A loaded config, and its cells by name, in its order."""
+    """A loaded config, and its cells by name in the config's order."""
 
     config: dict
     cells: Mapping[str, Cell]
@@ -47,7 +46,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Printed:
-    """A table, ready to be written: the lines of its CSV, and LaTeX or the sheets that it is made of.
+    """A table ready to be written: the lines of its CSV, and its LaTeX or sheets.
 
     Attributes:
         sheets: of plain text; the report prints the first.
@@ -71,34 +70,34 @@ class Drawn:
 
 
 def crossed_cells(spec: Mapping, study: Study) -> list[str]:
-    """The cells of a spec whose groups, rows and columns stand for each other's: each with each of the others."""
+    """The cells of all combinations of a spec's groups, rows and columns."""
     return like(study.cells, spec, crossed(spec))
 
 
 def audited_documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
-    """Their ledgers and metrics, what attacks on them found, and what their data sets' splits hold."""
+    """The documents of a spec's cells that show audits: ledgers, metrics, audits and splits."""
     cells = crossed_cells(spec, study)
     return scored_documents(cells, study) | {"audits": cells}
 
 
 def scored_documents(cells: list[str], study: Study) -> dict[str, list[str]]:
-    """The ledgers and metrics of cells, and what their data sets' splits hold."""
+    """The documents of cells that show scores: ledgers, metrics and splits."""
     datasets = list(dict.fromkeys(study.cells[cell].dataset for cell in cells))
     return {"ledgers": cells, "metrics": cells, "splits": datasets}
 
 
 def nothing(spec: Mapping, study: Study) -> list[str]:
-    """No cell."""
+    """An empty list of cells, for styles that print none."""
     return []
 
 
 def unchecked(place: str, spec: dict, study: Study) -> None:
-    """A spec that its keys say everything about."""
+    """A check that accepts every spec, for styles whose schema says everything."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """What tables and figures have in common.
+    """The common base of table and figure styles.
 
     Attributes:
         keys: name -> JSON schema of each key of a spec besides those that all have (`keys.COMMON`).
@@ -121,7 +120,7 @@ class Style:
     publics: bool = False
 
     def reads(self, spec: Mapping, study: Study) -> dict[str, Sequence[str]]:
-        """`documents`; where a style names none, the ledgers and metrics of its cells."""
+        """The documents that a spec reads; by default the ledgers and metrics of its cells."""
         if self.documents is not None:
             return dict(self.documents(spec, study))
         cells = self.cells(spec, study)
@@ -130,7 +129,7 @@ class Style:
 
 @dataclass(frozen=True, kw_only=True)
 class TableStyle(Style):
-    """A layout of tables.
+    """The interface of a table layout.
 
     Attributes:
         table: (name, spec, results) -> the table.
@@ -147,7 +146,7 @@ class TableStyle(Style):
 
 @dataclass(frozen=True, kw_only=True)
 class FigureStyle(Style):
-    """A kind of figures.
+    """The interface of a kind of figure.
 
     Attributes:
         draw: (name, spec, results) -> the figure.

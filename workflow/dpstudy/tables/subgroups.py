@@ -1,4 +1,4 @@
-"""A metric on each subgroup of the test split, and the gap between best and worst, for tables and figures of them."""
+"""A metric on each subgroup of the test split, and the gap between the best and the worst, for tables and figures."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ WHOLE, GAP = "", "gap"
 
 @dataclass(frozen=True)
 class Score:
-    """A metric on one group in one cell: mean and standard deviation over seeds, and the interval of the mean.
+    """A metric on one subgroup in one cell: mean and standard deviation over seeds, and the interval of the mean.
 
     `mean` and `std` are None where the group has too few records with, or without, a label for the metric.
     `group`: WHOLE for the whole split, on the labels that its groups are compared on; GAP for how far the best group
@@ -38,13 +38,14 @@ class Score:
 
 
 def csv_rows(scores: list[Score], column: str, metric: str) -> Iterator[tuple]:
-    """The scores as lines under `CSV_HEADER`."""
+    """The scores as CSV lines with the columns of `CSV_HEADER`."""
     return ((*s.place, column, s.group, s.n, metric, s.mean, s.std, s.low, s.high, s.seeds) for s in scores)
 
 
 def lay_disparities(name: str, spec: dict, results: Results, kind: str = "table") -> list[Score]:
-    """The scores of a table or figure (`kind`), row by row of its config, then by epsilon and group; of all records
-    alone where no group is large enough.
+    """The scores of a table or figure (`kind`), in the order of its rows, epsilons and groups.
+
+    They are of all records alone where no group is large enough.
 
     Args:
         spec: rows (features and entry), column (of the data set's table, or `label`), metric, epsilons, dataset.

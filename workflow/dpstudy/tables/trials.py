@@ -1,4 +1,4 @@
-"""The trials of searches for hyper-parameters, whose values are on the validation split."""
+"""Trials of hyper-parameter searches, for tables; their values are on the validation split."""
 
 import os
 import statistics
@@ -17,7 +17,7 @@ BY_LABEL = "label"  # what tells a search's cells apart (a normalisation), seen 
 
 @dataclass(frozen=True)
 class Found:
-    """The trials of one row, pooled over its searches.
+    """The trials of one table row, pooled over its searches.
 
     Attributes:
         values: of the trials that did not fail, in percent.
@@ -33,7 +33,7 @@ class Found:
     published: Mapping[str, float]
 
     def statistic(self, name: str) -> float:
-        """One of STATISTICS; mad is the median absolute deviation from the median."""
+        """A statistic of the trials, one of STATISTICS; mad is the median absolute deviation from the median."""
         if name == "mad":
             middle = statistics.median(self.values)
             return statistics.median(abs(value - middle) for value in self.values)
@@ -42,7 +42,7 @@ class Found:
 
 
 def lay_searches(name: str, spec: dict, results: Results) -> list[Found]:
-    """The rows of a table, in config order."""
+    """The rows of a table of searches, in config order."""
     found = []
     for row in spec["searches"]:
         trials = [trial for _, trial in pooled(row, results.trials)]
@@ -62,7 +62,7 @@ def lay_searches(name: str, spec: dict, results: Results) -> list[Found]:
 
 
 def pooled(row: dict, paths: Mapping[str, str | os.PathLike]) -> Iterator[tuple[dict, dict]]:
-    """The trials of a row's searches, each with its cell in the row: what was tried (as text), `value` and `state`."""
+    """(cell of the row, trial) for each trial of a row's searches; a trial has its setting (text), `value`, `state`."""
     for cell in row["cells"]:
         path = paths[cell_name(row["dataset"], cell["features"], cell["entry"], row["epsilon"])]
         for trial in read_table(path).to_pylist():

@@ -1,4 +1,4 @@
-"""Rows of one table that are scored on different test records, as where some are left out that match a public image."""
+"""Notes on rows of a table scored on different test records, as where some that match a public image are left out."""
 
 from collections.abc import Collection, Iterable, Mapping
 

@@ -45,7 +45,7 @@ _TESTED = {
 
 
 def test_in_words(public: bool) -> str:
-    """What it means to publish the scores of a data set, as a sentence."""
+    """A sentence on what publishing a data set's scores means for its test records."""
     return _TESTED[public]
 
 
@@ -62,7 +62,7 @@ _BOUNDS = {
 
 
 def audit_in_words(audit: dict, guarantee: str = "proved") -> list[str]:
-    """What attacks found, as sentences: the verdict, then each attack, and where they were on records, that too."""
+    """The results of an audit as sentences: the verdict, then each attack."""
     return [
         f"Audit: {audit['verdict']}",
         *(
@@ -75,7 +75,7 @@ def audit_in_words(audit: dict, guarantee: str = "proved") -> list[str]:
 
 
 def bounds_in_words(bounds: dict) -> list[str]:
-    """What of a unit counts at most, a sentence each."""
+    """The contribution bounds of a unit, a sentence each."""
     found = []
     if "records" in bounds:
         averaged = ", averaged, so that they count as one" if "contributions" in bounds else ""
@@ -168,14 +168,14 @@ _SUMS = {
 
 
 def certificate_in_words(certificate: Mapping) -> str:
-    """What accountants that had no part in a cell say of its ledger, as a sentence; "" where nothing is certified."""
+    """The results of independent accountants on a ledger as a sentence; "" where nothing is certified."""
     by, sums = bounds_on_epsilon(certificate["bounds"]), _SUMS.get(certificate.get("sums", ""), "")
     replayed = f" {replay_in_words(certificate['replay'])}" if "pairs" in certificate.get("replay", {}) else ""
     return f"Certified anew from the ledger alone: {by}.{sums}{replayed}" if by else ""
 
 
 def replay_in_words(replay: Mapping) -> str:
-    """What a replay of a training showed, as a sentence."""
+    """The result of a replay of a training as a sentence."""
     if "exempt" in replay:
         return f"Nothing was replayed: {replay['exempt']}."
     return (
@@ -186,7 +186,7 @@ def replay_in_words(replay: Mapping) -> str:
 
 
 def bounds_on_epsilon(bounds: Mapping[str, float | None]) -> str:
-    """What each accountant bounds epsilon by, rounded up, as a list; "" where none does.
+    """The bound on epsilon by each accountant, rounded up, as a list in text; "" where there is none.
 
     >>> bounds_on_epsilon({"exact": 2.0, "pld": 2.00041, "rdp": None})
     'exact 2, PLD 2.001'
@@ -195,7 +195,7 @@ def bounds_on_epsilon(bounds: Mapping[str, float | None]) -> str:
 
 
 def total_in_words(total: Mapping) -> str:
-    """What one data set would spend if every seed of every cell were published, as a sentence.
+    """The privacy cost of publishing every seed of every cell of a data set, as a sentence.
 
     Args:
         total: what `ledger_sums.total` gives, and "together", where other data sets have the same records.
@@ -233,7 +233,7 @@ def _beside(total: Mapping) -> str:
 
 
 def spent_in_words(spent: dict | None, by_record: int = 0) -> str:
-    """What all trainings with secure noise have spent on a data set, whichever study they were of; "" if none.
+    """The epsilon that all trainings with secure noise have spent on a data set, as a sentence; "" if none.
 
     Args:
         by_record: so many more protected single records, where persons are to be protected.
@@ -253,7 +253,7 @@ def spent_in_words(spent: dict | None, by_record: int = 0) -> str:
 
 
 def caught_in_words(trade_off: Mapping) -> str:
-    """The most that any attacker finds at small rates of false positives, as a sentence."""
+    """The highest true positive rates of any attacker at small false positive rates, as a sentence."""
     caught = ", ".join(
         f"at most {upper_bound(100 * share, places=1)} % at {100 * float(rate):g} % false positives"
         for rate, share in trade_off["true_positives"].items()

@@ -1,1 +1,1 @@
-"""Searches for hyper-parameters on a validation split: spaces, their history, and the trial that won."""
+"""Hyper-parameter searches on a validation split: spaces, history, and the best trial."""

@@ -1,4 +1,4 @@
-"""Settings that do not work, told from files that cannot be read."""
+"""Distinguishes settings that fail from input files that cannot be read."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from dpstudy.core.errors import StudyError
 
 
 class TrialError(Exception):
-    """A setting does not work: it diverges, its system is singular, its budget cannot be met."""
+    """A setting fails: it diverges, its system is singular, or its budget cannot be met."""
 
 
 @contextlib.contextmanager
 def failures_of_the_trial() -> Iterator[None]:
-    """What a setting is to blame for, as a TrialError."""
+    """A context that turns errors caused by a setting into a TrialError."""
     try:
         yield
     except UnreadableError:

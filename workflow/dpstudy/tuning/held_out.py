@@ -1,4 +1,4 @@
-"""How right a model is on private records that were held out: a score to which a record can only add, and at most 1.
+"""A score on held-out private records with sensitivity 1: each record only adds to it, by at most 1.
 
 That bounds what a record can change about a choice between models. An area under a curve has no such bound.
 """
@@ -11,8 +11,9 @@ _GRID = 2.0**-20  # shares of a record are multiples of it, so that their sums a
 
 
 def how_right(scores: np.ndarray, labels: np.ndarray) -> float:
-    """How many records are classified rightly; with several labels a record, the sum of each record's share of (label
-    that it has, label that it has not) pairs whose scores are in this order.
+    """The number of correctly classified records; with several labels, the sum of each record's rank accuracy.
+
+    That is its share of (label that it has, label that it has not) pairs whose scores are in this order.
 
     Args:
         scores: (n, m).

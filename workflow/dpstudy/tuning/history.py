@@ -1,4 +1,4 @@
-"""The history of a search: suggestions that depend on it alone, and a journal that survives a kill.
+"""The history of a search: deterministic suggestions, and a journal that survives a kill.
 
 Each suggestion comes from a fresh sampler of Optuna, seeded by the trial's number, that is shown the finished trials
 (TPE, Bergstra et al. 2011, learns from them; the others look at none). A finished trial is one line of the journal; one
@@ -55,7 +55,7 @@ class History:
         self.trials = [_trial(found) for found in finished]
 
     def suggest(self) -> dict[str, Value]:
-        """What to try next."""
+        """The next setting to try."""
         key = f"{self._seed}/{len(self.trials)}"
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big")
         kind = optuna.samplers.RandomSampler if self._sampler == "random" else optuna.samplers.TPESampler
@@ -65,7 +65,7 @@ class History:
         return self._seen.ask(self._distributions).params
 
     def add(self, trial: Trial) -> None:
-        """Note the outcome of what `suggest` gave last."""
+        """Record the outcome of the last suggestion."""
         made = optuna.trial.create_trial(
             params=trial.hyperparameters,
             distributions=self._distributions,

@@ -1,4 +1,4 @@
-"""One trial: train on the train split as a cell would, and score on the validation split."""
+"""The objective of a search: train on the train split as a cell would, and score on the validation split."""
 
 import hashlib
 from collections.abc import Mapping
@@ -24,7 +24,9 @@ _HASH_BYTES = 8
 
 
 class Objective:
-    """The validation metric of a setting. All trials share what does not depend on it:
+    """The validation metric of a setting.
+
+    All trials share what does not depend on it:
 
     - the data in memory, prepared once, or once for each value of the method's `prepared_by(parameters)`, of which the
       latest is kept;

@@ -1,4 +1,4 @@
-"""Tuning that is paid for: what its two ways share.
+"""Private hyper-parameter tuning, paid for by the budget: what its two methods share.
 
     choice   one noisy release serves all settings, and one of them is chosen by the exponential mechanism on the
              validation split (paid_choice.py);
@@ -25,7 +25,7 @@ from dpstudy.tuning.prepared import Prepared
 
 
 class PaidTuning:
-    """Stands for a method in the training of a cell: it plans, fits, and remembers what was chosen.
+    """A method that tunes itself privately: it plans, fits, and remembers the chosen settings.
 
     Args:
         request: its options hold `tuning`.
@@ -56,7 +56,7 @@ class PaidTuning:
 
     @property
     def summary(self) -> dict:
-        """What metrics.json says of the choices."""
+        """The entry of metrics.json on the chosen settings."""
         return {"pay": self.tuning["pay"], "chosen": self.chosen}
 
     def parameters(self, setting: Mapping[str, Value]):
@@ -73,12 +73,12 @@ class PaidTuning:
         return replace(problem, n=self._units, budget=budget)
 
     def score(self, model) -> float:
-        """How right a model is on the validation split."""
+        """The score of a model on the validation split (`how_right`)."""
         return how_right(model.scores(self._held_out.features), self._held_out.labels)
 
 
 def load(request: CellRequest, inputs: CellInputs) -> PaidTuning:
-    """The way of paying that a cell's `tuning.pay` names.
+    """The private tuning method that a cell's `tuning.pay` names.
 
     Raises:
         StudyError: as of `PaidTuning`.
@@ -87,5 +87,5 @@ def load(request: CellRequest, inputs: CellInputs) -> PaidTuning:
 
 
 def touching(plan: Plan, **where) -> tuple[Event, ...]:
-    """The plan's events, with a part of the records, or a number of trials, that they belong to."""
+    """The plan's events, marked with the part of the records, or the number of trials, that they belong to."""
     return tuple(replace(event, **where) for event in plan.events)

@@ -1,4 +1,4 @@
-"""One noisy release serves every setting; the exponential mechanism chooses one on the validation split.
+"""Private tuning by choice: one noisy release serves every setting, and the exponential mechanism chooses one.
 
 For a method whose settings are functions of what it released (`release` and `solve`). The train split pays for the
 release, the validation split for the choice, each the whole budget: a unit is in one of the two. With `retrain`, all
@@ -31,7 +31,7 @@ _BELOW = 1 - 1e-12  # a choice stays within its epsilon after rounding
 
 
 class Tuning(PaidTuning):
-    """See the module."""
+    """Private tuning by the exponential mechanism; see the module."""
 
     def __init__(self, request: CellRequest, inputs: CellInputs):
         super().__init__(request, inputs)
@@ -41,7 +41,7 @@ class Tuning(PaidTuning):
         self._all = inputs if self.tuning["retrain"] else None
 
     def plan(self, parameters, problem: Problem) -> Plan:
-        """What is released, and chosen.
+        """The planned releases and choice.
 
         Raises:
             StudyError: settings ask for releases that differ, or cannot share the budget.
@@ -96,7 +96,7 @@ class Tuning(PaidTuning):
         return first[1]
 
     def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource) -> Fit:
-        """Release, choose, and solve; `data` and `parameters` are not looked at."""
+        """Release, choose and solve; `data` and `parameters` are ignored."""
         settings = [self.parameters(setting) for setting in self.candidates]
         statistics = self.prepared.of(settings[0], self._problem)
         released = self.method.release(statistics, settings[0], self._plan, source)

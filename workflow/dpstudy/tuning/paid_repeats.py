@@ -1,4 +1,6 @@
-"""The best of a secret, geometric number of whole trainings (Papernot and Steinke 2022, Theorem 2).
+"""Private tuning by repeat and select: the best of a secret, geometric number of trainings.
+
+Papernot and Steinke 2022, Theorem 2.
 
 Each trial draws a setting, trains with it on the train split, and scores on the validation split with Gaussian noise;
 what the trial of the highest noisy score released is released, and nothing of the others, not even how many there were.
@@ -50,7 +52,7 @@ class _Run:
 
 
 class Tuning(PaidTuning):
-    """See the module."""
+    """Private tuning by repeat and select; see the module."""
 
     def __init__(self, request: CellRequest, inputs: CellInputs):
         super().__init__(request, inputs)
@@ -58,7 +60,7 @@ class Tuning(PaidTuning):
         self._mean = float(self.tuning["trials"])
 
     def plan(self, parameters, problem: Problem) -> Plan:
-        """What the released trial releases, with what selecting it costs.
+        """The planned releases of the selected trial, with the cost of selecting it.
 
         Raises:
             StudyError: settings cost differently, or nothing is left for a trial.
@@ -129,7 +131,7 @@ class Tuning(PaidTuning):
         return len({tuple(event.sensitivity for event in self._planned(setting)[1].events) for setting in settings})
 
     def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource, monitor=None) -> Fit:
-        """Make the trials and give back the best; `data` and `parameters` are not looked at.
+        """Run the trials and return the best; `data` and `parameters` are ignored.
 
         Raises:
             StudyError: the best trial failed, as far as noise lets that be known.
@@ -179,7 +181,7 @@ class Tuning(PaidTuning):
         return _Run(noisy, dict(setting), model, curve, source, seconds, _in_units(plan) if self._in_units else None)
 
     def spent(self, plan: Plan, step: int) -> tuple[Event, ...]:
-        """What was released after `step` steps of the released trial."""
+        """The events after `step` steps of the selected trial."""
         trained = self.method.spent(replace(plan, events=plan.events[:-1]), step)
         return (*trained, plan.events[-1])
 

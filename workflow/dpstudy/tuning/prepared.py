@@ -1,11 +1,11 @@
-"""What a method learns from, made once for settings that need the same."""
+"""A cache of a method's prepared data, shared by settings that need the same."""
 
 from dpstudy.cell.inputs import CellInputs, training_data
 from dpstudy.methods.problem import Problem
 
 
 class Prepared:
-    """The data of one cell as its method takes them; of several forms (`prepared_by`) the latest is kept.
+    """The prepared data of one cell; of several forms (`prepared_by`) the latest is cached.
 
     Args:
         method: a module of dpstudy.methods.
@@ -21,7 +21,7 @@ class Prepared:
         self._latest: tuple[object, object] | None = None
 
     def of(self, parameters, problem: Problem):
-        """What `fit` takes."""
+        """The data for the method's `fit`."""
         # a method that does not say has each setting prepared anew: sums clipped for another would not fit its noise
         key = asked(self._method, "prepared_by", parameters, parameters)
         if self._latest is None or self._latest[0] != key:
@@ -35,5 +35,5 @@ class Prepared:
 
 
 def asked(method, name: str, parameters, unsaid: object = None) -> object:
-    """What a method says that it depends on (`prepared_by`, `released_by`); `unsaid` where it does not say."""
+    """A method's answer to `prepared_by` or `released_by` (what its data or release depend on), else `unsaid`."""
     return getattr(method, name)(parameters) if hasattr(method, name) else unsaid

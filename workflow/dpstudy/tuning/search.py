@@ -1,4 +1,4 @@
-"""A search for one cell's hyper-parameters, which continues where a kill stopped it."""
+"""The hyper-parameter search of one cell, which resumes after a kill."""
 
 import logging
 import time
@@ -19,7 +19,7 @@ _log = logging.getLogger("dpstudy")
 
 
 def tune(request: CellRequest, inputs: CellInputs, path: str) -> None:
-    """Try settings, each suggested in view of those before, and write all of them to `path`.
+    """Try settings, each suggested from those before, and write the table of trials to `path`.
 
     The test split is not among the inputs. A journal beside `path` holds what is finished until all is, and beside it
     lies the checkpoint of a trial that takes long.

@@ -1,4 +1,4 @@
-"""The trials of a finished search, as a table, and the one that won."""
+"""The table of a search's trials, and the best of them."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a search chose.
+    """The result of a search.
 
     Attributes:
         hyperparameters: those of the best trial; of equal ones, the first.
@@ -59,12 +59,12 @@ class Choice:
 
     @property
     def summary(self) -> dict[str, int | float]:
-        """What metrics.json says of a search."""
+        """The entry of metrics.json on a search."""
         return {"trials": self.trials, "failed": self.failed, "value": self.value}
 
 
 def write_trials(path: str | os.PathLike, trials: Sequence[Trial], space: Mapping[str, Mapping]) -> None:
-    """Write trial, one column a hyper-parameter, value, seconds, state; readable by the owner alone."""
+    """Write the table of trials: one column per hyper-parameter, value, seconds, state; for the owner only."""
     import pyarrow as pa
 
     columns = {"trial": pa.array(range(len(trials)), pa.int64())}

@@ -1,4 +1,4 @@
-"""Readers: a name in the config's `reader` key is that of a module here, which reads that format."""
+"""Readers of data set formats: the config's `reader` names a module here."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ _OFFERED = ("classes", "multi_label", "pools", "rows", "read")
 
 
 def open_reader(name: str | None, options: dict, data_root: Path) -> Reader:
-    """Open a data set with the reader called `name`, enlarged by the source `extra` where its entry has one.
+    """The opened data set of a config entry, with the records of its `extra` source where it has one.
 
     Args:
         options: the data set's entry in the config; `own_names` (own.with_own_names) has records named as the user's

@@ -1,5 +1,7 @@
-"""Images and labels as numpy arrays: `{pool}_images.npy`, (n, H, W, C) or (n, H, W) uint8, and `{pool}_labels.npy`,
-(n,) class indices. The pools are train and test, or all. (n, C, H, W), with 1 or 3 channels, is told by its shape.
+"""Images and labels in numpy arrays.
+
+`{pool}_images.npy` holds (n, H, W, C) or (n, H, W) uint8, `{pool}_labels.npy` (n,) class indices. The pools are train
+and test, or all. (n, C, H, W), with 1 or 3 channels, is recognised by its shape.
 
 Images are read from disk as they are asked for. Pickled arrays are refused.
 """

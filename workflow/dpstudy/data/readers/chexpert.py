@@ -1,4 +1,4 @@
-"""CheXpert: `train.csv` and `valid.csv` with a column a finding (1, 0, -1 for uncertain, or empty), and the images.
+"""CheXpert: `train.csv` and `valid.csv`, with a column per finding (1, 0, -1 for uncertain, or empty), and images.
 
 The subject is the patient, who stands in the path; groups are sex, age band and view, unless `group_columns` says
 otherwise. `valid.csv` serves as the split

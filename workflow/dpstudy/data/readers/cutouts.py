@@ -1,4 +1,4 @@
-"""Pictures that owe nothing to any data set: one patterned thing of random outline on black.
+"""Synthetic images, independent of any data set: one textured object with a random outline on black.
 
 The pattern is dead_leaves' picture, the outline a smooth closed curve around the middle. Photographs of single things
 that were cut out, such as Fashion-MNIST's, have such edges: strong at the outline, weaker within, none outside. Image i
@@ -21,12 +21,12 @@ _HARMONICS = np.arange(1, 6)
 
 
 def open(options: dict, data_root: Path) -> Reader:
-    """Open the drawn things; options count, seed, size ([28, 28]) and channels (1; 3 for colour); takes no location."""
+    """Open the synthetic images; options count, seed, size ([28, 28]) and channels (1; 3 for colour); no location."""
     return Drawn("cutouts", draw, {"size": [28, 28], "channels": 1} | options)
 
 
 def draw(random: np.random.Generator, size: tuple[int, int], channels: int) -> np.ndarray:
-    """One picture (H, W, channels) uint8."""
+    """One image (H, W, channels) uint8."""
     from PIL import Image, ImageDraw
 
     pattern = dead_leaves.draw(random, size, channels)

@@ -1,4 +1,4 @@
-"""Pictures that owe nothing to any data set: opaque shapes of random place, size and colour that hide each other.
+"""Synthetic images, independent of any data set: "dead leaves", opaque shapes of random position, size and colour.
 
 Images of natural scenes have edges at all scales because things hide things; the "dead leaves" model imitates just
 that (Lee, Mumford and Huang 2001). Baradad et al. (2021) learn features from it; here the second moments of handmade
@@ -22,12 +22,12 @@ _CORNERS = 24  # of the polygon that stands for an ellipse
 
 
 def open(options: dict, data_root: Path) -> Reader:
-    """Open the drawn pictures; options count, seed, size ([32, 32]) and channels (3; 1 for grey); takes no location."""
+    """Open the synthetic images; options count, seed, size ([32, 32]) and channels (3; 1 for grey); no location."""
     return Drawn("dead_leaves", draw, {"size": [32, 32], "channels": 3} | options)
 
 
 def draw(random: np.random.Generator, size: tuple[int, int], channels: int) -> np.ndarray:
-    """One picture (H, W, channels) uint8."""
+    """One image (H, W, channels) uint8."""
     from PIL import Image, ImageDraw
 
     height, width = (side * _OVERSAMPLING for side in size)

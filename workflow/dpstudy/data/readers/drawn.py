@@ -1,4 +1,4 @@
-"""Public data sets that are drawn by a program: nothing to download, nothing private."""
+"""The base of readers of synthetic public images: nothing to download, nothing private."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from dpstudy.data.records import Records
 
 
 class Drawn:
-    """`count` pictures in one pool, `all`; all have the label 0, or picture i is of kind i modulo `kinds`.
+    """`count` synthetic images in one pool, `all`; every label is 0, or image i is of class i modulo `kinds`.
 
     Args:
         name: the reader's, for ids and messages.
@@ -42,7 +42,7 @@ class Drawn:
         return Rows(self._ids(np.arange(self._count)))
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
-        """The pictures `indices` of `pool`: (n, H, W, C) uint8."""
+        """The images `indices` of `pool`: (n, H, W, C) uint8."""
         images = np.empty((len(indices), *self.image_shape), np.uint8)
         for row, index in enumerate(indices):
             random = np.random.default_rng([self._seed, int(index)])

@@ -1,4 +1,4 @@
-"""Public handwriting-like digits, rendered from the fonts that matplotlib ships: nothing to download, nothing private.
+"""Synthetic digits like handwriting, rendered from the fonts that matplotlib ships: nothing to download.
 
 Each image is made as scikit-learn's digits were: a two-level bitmap of four times the final side, stretched to its
 full height, then summed over blocks of 4 x 4 pixels. Fonts are not handwriting, so each glyph is rotated, slanted and
@@ -46,7 +46,7 @@ _FORMS: dict[int, tuple[tuple[str, float], ...]] = {
 
 
 class Glyphs:
-    """`count` images in one pool, `all`; labels run through the ten digits in turn.
+    """`count` images in one pool, `all`; the labels cycle through the ten digits.
 
     Options: count (12000), size ([8, 8], height and width in pixels), seed (0).
 

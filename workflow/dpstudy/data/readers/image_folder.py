@@ -1,4 +1,4 @@
-"""Images in one sub-folder a class, optionally below two folders named train and test.
+"""Images in one sub-folder per class, optionally inside two folders named train and test.
 
 Classes are the folders' names, sorted, or those that the config names: it must where noise is secure, since names read
 off private folders depend on private records. Hidden files and what systems leave behind (Thumbs.db, __MACOSX) are

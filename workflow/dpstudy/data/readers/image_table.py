@@ -1,4 +1,4 @@
-"""A table of image paths, labels, subjects and groups; or of the tiles of one mosaic; or with the images inside it.
+"""A table of image paths, labels, subjects and groups; the images may also be a mosaic's tiles or in the table itself.
 
 Rows keep the table's order and are counted from 0. An image's id is its path; paths are relative to the location.
 """
@@ -36,8 +36,10 @@ _TRUTH = {"0": 0, "1": 1, "false": 0, "true": 1}  # as pandas writes booleans, a
 
 
 def open(options: dict, data_root: Path) -> Reader:
-    """Open the table named by `table` in `location`: CSV, parquet or lines of JSON; tar files of WebDataset, or parquet
-    files with images in `image_column`, of which a pattern may name several.
+    """The data set that the table `table` in `location` lists.
+
+    The table is CSV, parquet or lines of JSON; or it is tar files of WebDataset, or parquet files with images in
+    `image_column`, of which a pattern may name several.
 
     Options: `path_column` (needed where images have files of their own); `label_column` of class names, with `classes`,
     or, with a `separator`, of several findings a row (`no_label`: words that are none of them), or `label_columns`, one

@@ -1,4 +1,4 @@
-"""ImageNet as folders: `train/` and `val/`, each with a sub-folder a class (n01440764, ...).
+"""ImageNet as folders: `train/` and `val/`, each with a sub-folder per class (n01440764, ...).
 
 Classes are the folders' names, sorted, which is the label order of timm's and torchvision's networks. `val` serves as
 the split test.

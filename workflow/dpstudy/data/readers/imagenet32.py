@@ -1,4 +1,4 @@
-"""Downsampled ImageNet (16, 32 or 64 pixels a side): `train_data_batch_1.npz` to `_10.npz`, and `val_data.npz`.
+"""Downsampled ImageNet (16, 32 or 64 pixels per side): `train_data_batch_1.npz` to `_10.npz`, and `val_data.npz`.
 
 Each file has `data`, (n, 3 S S) uint8, the red plane first, and `labels`, 1 to 1,000. Its `mean` is not used. One
 file is held at a time. The validation images serve as the split test.

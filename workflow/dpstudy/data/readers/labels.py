@@ -1,4 +1,4 @@
-"""Labels without images, for a data set whose features the user brings.
+"""Labels without images, for data sets whose features the user supplies.
 
 In `location` stand `{split}_labels.npy`, (n,) class indices or (n, m) zeros and ones, or `{split}.parquet` with the
 column `label` (class indices, or names as strings) or `labels` (lists of 0/1) and optionally `id`, `subject` and

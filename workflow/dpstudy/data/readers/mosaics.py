@@ -1,4 +1,4 @@
-"""Lossless mosaics (WebP or PNG): `{pool}_00.webp`, ... with tiles 10 a row, and `{pool}_labels.npy`."""
+"""Lossless image mosaics (WebP or PNG): `{pool}_00.webp`, ... with 10 tiles per row, and `{pool}_labels.npy`."""
 
 from pathlib import Path
 

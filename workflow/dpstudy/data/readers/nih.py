@@ -1,4 +1,4 @@
-"""NIH ChestX-ray14: `Data_Entry_2017*.csv`, the images in `images*/`, and the lists of its split where they are there.
+"""NIH ChestX-ray14: `Data_Entry_2017*.csv`, the images in `images*/`, and the official split lists if present.
 
 The subject is the patient; groups are sex, age band and view, unless `group_columns` says otherwise. With
 `train_val_list.txt` and `test_list.txt` the pools are train and test (they share no patient), else all.

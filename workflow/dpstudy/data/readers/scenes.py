@@ -1,4 +1,4 @@
-"""Pictures of drawn things before drawn backgrounds, with labels worth learning, that owe nothing to any data set.
+"""Synthetic images of labelled objects on synthetic backgrounds, independent of any data set, for pre-training.
 
 A kind of thing has an outline, two colours and a pattern of its own, drawn once by chance; its pictures differ in
 place, size, pose, light, tint and background (dead_leaves). A network that tells kinds apart learns edges, colours,
@@ -23,7 +23,7 @@ _OUTLINE = 8  # harmonics of an outline
 
 
 def open(options: dict, data_root: Path) -> Reader:
-    """Open the pictures; options count, seed, size ([32, 32]), channels (3; 1 for grey) and kinds (32)."""
+    """Open the synthetic images; options count, seed, size ([32, 32]), channels (3; 1 for grey) and kinds (32)."""
     seed = options.get("seed", 0)
 
     def draw(random: np.random.Generator, size: tuple[int, int], channels: int, kind: int) -> np.ndarray:
@@ -37,7 +37,7 @@ def open(options: dict, data_root: Path) -> Reader:
 def draw_kind(
     random: np.random.Generator, size: tuple[int, int], channels: int, kind: np.random.Generator
 ) -> np.ndarray:
-    """One picture (H, W, channels) uint8; `kind` draws what all pictures of a kind share, `random` the rest."""
+    """One image (H, W, channels) uint8; `kind` draws what a class has in common, `random` everything else."""
     picture = dead_leaves.draw(random, size, 3).astype(np.float32)
     amplitudes = kind.normal(0, 0.35, _OUTLINE) / np.arange(1, _OUTLINE + 1)
     phases = kind.uniform(0, 2 * np.pi, _OUTLINE)

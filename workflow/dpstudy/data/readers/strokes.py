@@ -1,4 +1,4 @@
-"""Scribbles that owe nothing to any data set: one to three smooth pen strokes, white on black, of random course.
+"""Synthetic scribbles, independent of any data set: one to three smooth pen strokes, white on black.
 
 They have the edges and line widths of pen strokes and no letter or digit: their second moments scale and rotate the
 features of handwriting, where tramer2021 pays for private moments. Image i depends on (seed, i) only. The ranges below
@@ -19,12 +19,12 @@ _POINTS = 40  # of each stroke
 
 
 def open(options: dict, data_root: Path) -> Reader:
-    """Open the drawn strokes; options count, seed and size ([28, 28]); takes no location."""
+    """Open the synthetic scribbles; options count, seed and size ([28, 28]); no location."""
     return Drawn("strokes", draw, {"size": [28, 28], "channels": 1} | options)
 
 
 def draw(random: np.random.Generator, size: tuple[int, int], channels: int) -> np.ndarray:
-    """One picture (H, W, 1) uint8."""
+    """One image (H, W, 1) uint8."""
     from PIL import Image, ImageDraw
 
     extent = np.array(size[::-1]) * _OVERSAMPLING  # x, y

@@ -1,4 +1,4 @@
-"""Metrics: a name among a study's `evaluation.metrics` is that of a module here, which has an object METRIC.
+"""Metrics: the names in a study's `evaluation.metrics` are modules here, each with an object METRIC.
 
 No list of them is kept in code: a new metric is a new file, and makes nothing stale that others have made.
 """
@@ -15,13 +15,13 @@ from dpstudy.evaluation.metric import Metric
 
 @functools.cache
 def names() -> tuple[str, ...]:
-    """Every metric, by name."""
+    """The names of all metrics."""
     return tuple(sorted(found.name for found in pkgutil.iter_modules(__path__)))
 
 
 @functools.cache
 def metric_of(name: str) -> Metric:
-    """The metric of this name.
+    """The metric with this name.
 
     Raises:
         StudyError: there is none.
@@ -35,7 +35,7 @@ def metric_of(name: str) -> Metric:
 
 
 def ordered(given: Iterable[str]) -> list[str]:
-    """Those of some names that are metrics, in the order of every output.
+    """The names among `given` that are metrics, in the order of every output.
 
     >>> ordered(["auc", "seed", "top1"])
     ['top1', 'auc']
@@ -45,5 +45,5 @@ def ordered(given: Iterable[str]) -> list[str]:
 
 
 def modules(given: Iterable[str]) -> list[str]:
-    """The import paths of those of some names that are metrics: code that a script finds by name."""
+    """The import paths of the metrics among `given`, for code that a script imports by name."""
     return sorted({f"{__name__}.{name}" for name in given if name in names()})

@@ -1,4 +1,4 @@
-"""Mean over classes of the one-versus-rest area under the ROC curve, a fraction.
+"""AUC: the mean over classes of the one-versus-rest area under the ROC curve, a fraction.
 
 Classes that all or no records have are left out of the mean. With two exclusive classes it is the area under the curve
 of the difference of the two scores.

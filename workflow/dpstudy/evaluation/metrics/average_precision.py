@@ -1,4 +1,4 @@
-"""Mean over classes of the average precision, a fraction; over which classes, as of the area under the ROC curve."""
+"""Mean over classes of the average precision, a fraction; the classes are those of the AUC."""
 
 import numpy as np
 

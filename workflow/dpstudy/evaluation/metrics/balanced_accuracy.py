@@ -1,4 +1,4 @@
-"""Mean over the classes that occur of the percent of their records that are classified rightly."""
+"""Balanced accuracy: the mean recall over the classes that occur, in percent."""
 
 from dpstudy.evaluation.metric import Metric
 from dpstudy.evaluation.ranks import among

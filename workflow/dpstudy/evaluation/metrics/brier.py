@@ -1,6 +1,8 @@
-"""Brier score, from 0 to 1: half the squared distance of probabilities from what is borne, the mean over records; of
-several labels a record (p - y)^2, the mean over labels too, which is the same of two classes. Scores are taken for log
-odds, as by the expected calibration error."""
+"""Brier score, from 0 to 1: half the mean squared distance between probabilities and one-hot labels.
+
+With several labels per record it is the mean over labels of (p - y)^2 too, which is the same for two classes. Scores
+are taken for log odds, as by the expected calibration error.
+"""
 
 import numpy as np
 

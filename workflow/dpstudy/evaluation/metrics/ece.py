@@ -1,4 +1,4 @@
-"""Expected calibration error, in percent: by how much probabilities and shares differ, over bins of equal width.
+"""Expected calibration error, in percent: the gap between probabilities and frequencies over bins of equal width.
 
 Of one label a record, of the largest probability and how often that class is right (Guo et al. 2017, section 2); of
 several, of each label's probability and how often records bear it, the mean over labels. Scores are taken for log odds,

@@ -1,5 +1,8 @@
-"""Mean over classes of the sensitivity at a specificity of at least 90 %, in percent: the largest share of those who
-bear a label whose scores are above a threshold that at most 10 % of the others reach."""
+"""Mean over classes of the sensitivity at a specificity of at least 90 %, in percent.
+
+It is the largest share of those who bear a label whose scores are above a threshold that at most 10 % of the others
+reach.
+"""
 
 from dpstudy.evaluation import weighted
 from dpstudy.evaluation.metric import Metric

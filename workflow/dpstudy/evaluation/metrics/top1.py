@@ -1,4 +1,4 @@
-"""Percent of records whose class has the highest score; of equal scores the first class counts higher."""
+"""Top-1 accuracy: percent of records whose class has the highest score; ties go to the earlier class."""
 
 from dpstudy.evaluation.metric import Metric
 from dpstudy.evaluation.ranks import among

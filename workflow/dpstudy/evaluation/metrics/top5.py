@@ -1,4 +1,4 @@
-"""Percent of records whose class is among the five highest scores; of equal scores the first class counts higher."""
+"""Top-5 accuracy: percent of records whose class is among the five highest scores; ties go to the earlier class."""
 
 from dpstudy.evaluation.metric import Metric
 from dpstudy.evaluation.ranks import among

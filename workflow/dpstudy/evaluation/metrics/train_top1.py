@@ -1,5 +1,7 @@
-"""Percent of training records whose class has the highest score: what a paper may show of public research data, and
-nobody of their own (`dpstudy.evaluation.on_training` measures it)."""
+"""Top-1 accuracy on training records, in percent, for public research data only.
+
+`dpstudy.evaluation.on_training` measures it.
+"""
 
 from dpstudy.evaluation.metric import Metric
 

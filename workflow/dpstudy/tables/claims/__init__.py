@@ -1,1 +1,1 @@
-"""Whether a paper's claims hold: on the numbers that it prints, and on the cells of a study."""
+"""Verdicts on the papers' claims, by the numbers they print and by a study's cells."""

@@ -30,12 +30,12 @@ Triple = tuple[str, Value | None, Value | None]
 
 
 def across(scores: Scores, data: str, left: tuple[str, float], right: tuple[str, float]) -> list[Triple]:
-    """(place, left, right) over the backbones of a data set, of a role at an epsilon each."""
+    """(place, left, right) pairs of two roles' accuracies over the backbones of a data set, at an epsilon each."""
     return [(place, scores.get(place, *left), scores.get(place, *right)) for place in places(scores, data)]
 
 
 def at_equal_epsilon(scores: Scores, data: str, role: str) -> Part:
-    """A role over DP-SGD at the same target epsilon."""
+    """(place, role's accuracy, DP-SGD's accuracy) at the same target epsilon."""
     where = places(scores, data)
     triples = scores.pairs(role, DP_SGD, where) if where else ()
     return Part.of(f"{_NAMES[role]} over DP-SGD at the same ε", triples)
@@ -47,7 +47,7 @@ def _proved(scores: Scores, *parts: Part) -> str:
 
 
 def narrow_gap(evidence: Evidence) -> Finding:
-    """At epsilon 8 the method is 2 to 3 points below no privacy."""
+    """Judge the claim: at epsilon 8 the method is 2 to 3 points below its accuracy without privacy."""
 
     def parts(scores: Scores) -> list[Part]:
         triples = across(scores, CIFAR10, (SMOOTHING, 8.0), (FREE, math.inf))
@@ -61,7 +61,7 @@ def narrow_gap(evidence: Evidence) -> Finding:
 
 
 def less_privacy_needed(evidence: Evidence) -> Finding:
-    """The method at epsilon 3 is better than DP-SGD at epsilon 8."""
+    """Judge the claim: the method at epsilon 3 is better than DP-SGD at epsilon 8."""
 
     def part(scores: Scores, role: str) -> Part:
         triples = across(scores, CIFAR10, (role, 3.0), (DP_SGD, 8.0))
@@ -74,7 +74,7 @@ def less_privacy_needed(evidence: Evidence) -> Finding:
 
 
 def larger_backbones(evidence: Evidence) -> Finding:
-    """What smoothing costs falls from each backbone to the next larger one; DP-SGD's cost is told beside it."""
+    """Judge the claim: the cost of smoothing falls with each larger backbone; DP-SGD's is given for comparison."""
 
     def part(scores: Scores, role: str) -> Part:
         text = f"{_NAMES[role]}: cost on a backbone over that on the next larger"
@@ -100,14 +100,14 @@ def _costs(scores: Scores, data: str, role: str) -> Iterator[Triple]:
 
 
 def rising(scores: Scores, data: str, role: str) -> Iterator[Triple]:
-    """(place and epsilon, accuracy there, accuracy at the next smaller epsilon)."""
+    """(place and epsilon, accuracy there, accuracy at the next smaller epsilon) triples."""
     for place in places(scores, data, role):
         for low, high in itertools.pairwise(e for e in scores.epsilons(place, role) if not math.isinf(e)):
             yield f"{place} {number(high)}", scores.get(place, role, high), scores.get(place, role, low)
 
 
 def more_epsilon(evidence: Evidence) -> Finding:
-    """Accuracy rises with epsilon."""
+    """Judge the claim: accuracy rises with epsilon."""
 
     def parts(scores: Scores) -> list[Part]:
         return [
@@ -119,7 +119,7 @@ def more_epsilon(evidence: Evidence) -> Finding:
 
 
 def on_radiographs(evidence: Evidence) -> Finding:
-    """On CheXpert the method beats DP-SGD all along and is close to no privacy."""
+    """Judge the claim: on CheXpert the method beats DP-SGD at every epsilon and is close to no privacy."""
 
     def parts(scores: Scores) -> list[Part]:
         where = places(scores, CHEXPERT)

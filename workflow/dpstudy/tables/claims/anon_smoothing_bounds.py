@@ -1,4 +1,4 @@
-"""Claims of anon_smoothing about its kernels, numbers of records and errors (sections 3.2 and 3.3), recomputed."""
+"""Claims of anon_smoothing on kernels, numbers of records and error bounds (sections 3.2 and 3.3), recomputed."""
 
 import math
 from collections.abc import Iterator
@@ -27,24 +27,24 @@ _BANDWIDTHS = (0.5, 1.0, 2.0)  # h, which is not printed
 
 
 def constant_in_the_section(h: float) -> float:
-    """C of section 3.2."""
+    """The constant C of section 3.2."""
     return 1 / math.sqrt(2 * math.pi * h**2)
 
 
 def constant_in_the_appendix(h: float) -> float:
-    """C of appendix A.2."""
+    """The constant C of appendix A.2."""
     return 1 / (math.sqrt(2 * math.pi) * h**2)
 
 
 def error_bound(epsilon: float, margin: float = _MARGIN, delta: float = DELTA) -> float:
-    """Theorem 3 at the rho of an epsilon; 0 without smoothing."""
+    """The error bound of Theorem 3 at an epsilon's rho; 0 without smoothing."""
     if math.isinf(epsilon):
         return 0.0
     return 2 * math.exp(-(margin**2) * rho_of(epsilon, DELTA) / (4 * math.log(1 / delta)))
 
 
 def enough_records(evidence: Evidence) -> Finding:
-    """Theorem 2: as many records as C/(rho (alpha - 1)) have rho-zCDP."""
+    """Judge Theorem 2: C/(rho (alpha - 1)) records are enough for rho-zCDP."""
     pairs = [(h, constant_in_the_section(h), constant_in_the_appendix(h)) for h in _BANDWIDTHS]
     agree = all(math.isclose(first, second) for _, first, second in pairs)
     shown = "; ".join(f"h = {h:g}: {first:.3f} and {second:.3f}" for h, first, second in pairs)
@@ -67,7 +67,10 @@ def enough_records(evidence: Evidence) -> Finding:
 
 
 def errors_below_the_bound(evidence: Evidence) -> Finding:
-    """Theorem 3: the error is below 2 exp(-m^2 rho/(4 ln(1/delta))); bounds of 100 % and more are not counted."""
+    """Judge Theorem 3: the error is below 2 exp(-m^2 rho/(4 ln(1/delta))).
+
+    Bounds of 100 % and more are not counted.
+    """
 
     def parts(scores: Scores) -> list[Part]:
         return [
@@ -106,7 +109,7 @@ def _unsmoothed(scores: Scores) -> Iterator[tuple[str, Value, Value]]:
 
 
 def more_smoothing(evidence: Evidence) -> Finding:
-    """A higher rho is said to mean more smoothing and lower accuracy."""
+    """Judge the claim: a higher rho means more smoothing and lower accuracy."""
     sigmas = {e: noise_multiplier(rho_of(e, DELTA), DELTA) for e in EPSILONS}
     falling = all(sigmas[low] > sigmas[high] for low, high in zip(EPSILONS, EPSILONS[1:], strict=False))
     listed = ", ".join(f"{sigma:.1f} at ρ = {rho_of(e, DELTA):.3f}" for e, sigma in sigmas.items())
@@ -121,7 +124,7 @@ def more_smoothing(evidence: Evidence) -> Finding:
 
 
 def adaptive_kernel(evidence: Evidence) -> Finding:
-    """Proposition 2: sparse records get wider kernels, and with them more protection."""
+    """Judge Proposition 2: sparse records get wider kernels, and with them more protection."""
     threshold = DISTANCES["car"]  # as in section 3.2
     classes = {name: "dense" if distance >= threshold else "sparse" for name, distance in DISTANCES.items()}
     share = 2 ** (-DIMENSIONS / 2)

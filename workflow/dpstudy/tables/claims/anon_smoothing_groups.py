@@ -1,4 +1,4 @@
-"""Claims of anon_smoothing about classes and subgroups (sections 1 and 4.4): by the labels' scores in metrics.json."""
+"""Claims of anon_smoothing on classes and subgroups (sections 1 and 4.4), by per-label scores in metrics.json."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ def label_scores(run: Run, metric: str) -> dict[str, list[float]]:
 
 
 def label_gap(run: Run, metric: str) -> Value | None:
-    """How far the best label is above the worst, in each seed; None for fewer than two labels."""
+    """The difference between the best and the worst label in each seed; None for fewer than two labels."""
     by_label = label_scores(run, metric)
     if len(by_label) < 2:
         return None
@@ -101,7 +101,7 @@ def _smallest(evidence: Evidence) -> Iterator[tuple[str, Value | None, Value | N
 
 
 def fairness(evidence: Evidence) -> Finding:
-    """At epsilon 8 labels are as far apart as without privacy and closer than under DP-SGD; small ones lose more."""
+    """Judge the claim: at epsilon 8 labels differ as without privacy, less than under DP-SGD; small ones lose more."""
     free = _gaps(evidence, FREE)
     parts = [
         Part.not_below(f"Smoothing's gap between labels no more than {_SIMILAR:g} above that without", free, _SIMILAR),
@@ -118,7 +118,7 @@ def fairness(evidence: Evidence) -> Finding:
 
 
 def compact_classes(evidence: Evidence) -> Finding:
-    """Compact classes are classified best and leak least."""
+    """Judge the claim: compact classes are classified best and leak least."""
     ratio = DISTANCES["dog"] / DISTANCES["car"]
     why = (
         "It needs the leakage and the compactness of each class: audits attack single records, and distances between "

@@ -1,4 +1,4 @@
-"""The numbers that anon_smoothing prints, in the roles of its experiments, and where its claims compare them."""
+"""The printed numbers of anon_smoothing by role, and the places where its claims compare them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ _ROLES = {"DP-SGD": DP_SGD, "instance-smoothing": SMOOTHING, "non-private": FREE
 
 
 def printed_scores(rows: Sequence[Mapping[str, str]]) -> Scores:
-    """Table 1, each backbone on a data set as a data set of its own; no seeds, so that each number counts as exact."""
+    """The scores of Table 1; each backbone counts as a data set, and each number, without seeds, as exact."""
     runs = []
     for row in rows:
         place, epsilon, backbone = f"{row['dataset']}, {row['model']}", float(row["epsilon"]), row["model"]

@@ -1,4 +1,4 @@
-"""Claims of anon_smoothing about privacy (sections 2, 3.1, 4.2): recomputed, beside the audits of the study's cells."""
+"""Claims of anon_smoothing on privacy (sections 2, 3.1, 4.2): recomputed, and compared with audits of our cells."""
 
 import math
 from fractions import Fraction
@@ -18,7 +18,7 @@ DIMENSIONS = 64  # p, of section 4.2
 
 
 def local_sensitivity(copies: int, n: int) -> Fraction:
-    """|p(x) - p_-i(x)| at a record, in units of K_h(0).
+    """The local sensitivity |p(x) - p_-i(x)| at a record, in units of K_h(0).
 
     Args:
         copies: how many of the n records are the same as it, itself among them; the others are so far away that their
@@ -28,7 +28,7 @@ def local_sensitivity(copies: int, n: int) -> Fraction:
 
 
 def audited(evidence: Evidence) -> str:
-    """What attacks proved of the study's cells, beside what each claims."""
+    """The epsilons that audits of the study's cells proved, beside the claimed ones."""
     runs = [run for run in evidence.ours.of_any_size(SMOOTHING) if run.audit.get("audits")]
     if not runs:
         return _NO_AUDITS
@@ -50,7 +50,7 @@ def audited(evidence: Evidence) -> str:
 
 
 def instance_noise(evidence: Evidence) -> Finding:
-    """Proposition 1: noise by the local sensitivity protects each record."""
+    """Judge Proposition 1: noise scaled to local sensitivity protects each record."""
     same, alone = local_sensitivity(_RECORDS, _RECORDS), local_sensitivity(1, _RECORDS)
     half = local_sensitivity(_RECORDS // 2, _RECORDS)
     text = (
@@ -63,7 +63,7 @@ def instance_noise(evidence: Evidence) -> Finding:
 
 
 def zero_concentrated(evidence: Evidence) -> Finding:
-    """Theorem 1: rho-zCDP at sigma^2 = 2 ln(1/delta)/rho."""
+    """Judge Theorem 1: rho-zCDP at sigma^2 = 2 ln(1/delta)/rho."""
     epsilon = 3.0
     sigma = noise_multiplier(rho_of(epsilon, DELTA), DELTA)
     same = float(local_sensitivity(_RECORDS, _RECORDS)) * sigma
@@ -81,7 +81,7 @@ def zero_concentrated(evidence: Evidence) -> Finding:
 
 
 def conversion(evidence: Evidence) -> Finding:
-    """The rho of epsilon 2, 3 and 8."""
+    """Judge the claim: the values of rho for epsilon 2, 3 and 8."""
     found = [f"{rho_of(epsilon, DELTA):.3f}" for epsilon in EPSILONS]
     wrong = [epsilon for epsilon, one, two in zip(EPSILONS, found, _PRINTED_RHO, strict=True) if one != two]
     named = ", ".join(number(epsilon) for epsilon in EPSILONS)

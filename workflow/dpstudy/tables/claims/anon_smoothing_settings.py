@@ -1,4 +1,4 @@
-"""Claims of anon_smoothing about settings, data and measures, and those that no cell can decide."""
+"""Claims of anon_smoothing on settings, data and metrics, and those that no cell can decide."""
 
 import json
 import math
@@ -36,7 +36,7 @@ def _sweep(scores: Scores, name: str) -> Iterator[tuple[str, Value, Value]]:
 
 
 def model_settings(evidence: Evidence) -> Finding:
-    """The projected dimension 64 is the best trade-off, and the margin 10 the best by cross-validation."""
+    """Judge the claim: dimension 64 is the best trade-off, and the margin 10 the best by cross-validation."""
     parts = [
         Part.not_below(f"{name} {_SETTINGS[name]:g} not below others", _sweep(evidence.ours, name)) for name in _CHOSEN
     ]
@@ -50,7 +50,7 @@ def model_settings(evidence: Evidence) -> Finding:
 
 
 def data_sets(evidence: Evidence) -> Finding:
-    """50,000 records of 10 classes of CIFAR-10; 224,316 X-rays with 5 labels of CheXpert."""
+    """Judge the claim: CIFAR-10 has 50,000 records of 10 classes, CheXpert 224,316 X-rays with 5 labels."""
     found, whole = [], []
     for data, (size,) in RECORDS.items():
         runs = [run for run in evidence.ours.runs if run.data == data]
@@ -67,7 +67,7 @@ def data_sets(evidence: Evidence) -> Finding:
 
 
 def independence(evidence: Evidence) -> Finding:
-    """Nothing depends on iterations, parameters, batch normalisation or subpopulations."""
+    """Judge the claim: nothing depends on iterations, parameters, batch normalisation or subpopulations."""
     why = (
         "σ of Theorem 1 has neither iterations nor parameters in it, but the projection is trained on private records "
         "for as long as one likes and published: what it tells would have to be attacked after few and many epochs. "
@@ -88,7 +88,7 @@ def independence(evidence: Evidence) -> Finding:
 
 
 def measure(evidence: Evidence) -> Finding:
-    """Which metric Table 1 is in."""
+    """Judge the claim on the metric of Table 1."""
     printed = [run.accuracy.number for run in evidence.printed.runs]
     text = f"Table 1 calls its numbers performance: {min(printed)} to {max(printed)}; they are read as top-1 accuracy"
     shown = []
@@ -104,7 +104,7 @@ def measure(evidence: Evidence) -> Finding:
 
 
 def neighbour_distances(evidence: Evidence) -> Finding:
-    """The histogram of distances to the five nearest neighbours."""
+    """Judge the claim on the histogram of distances to the five nearest neighbours."""
     text = ", ".join(f"{name} {distance:g}" for name, distance in DISTANCES.items())
     return undecided(
         "It needs the distances between training records by class, which no document of a study holds, in features "

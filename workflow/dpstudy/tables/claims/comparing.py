@@ -1,5 +1,7 @@
-"""Claims that compare accuracies, or that no study decides, judged as workflow/published/claims/ says: what is compared
-stands there, and no code is written for it. README.md beside that folder explains the keys."""
+"""Claims judged by comparisons that workflow/published/claims/ specifies, without code for each claim.
+
+They compare accuracies, or no study decides them. README.md beside that folder explains the keys.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,12 +21,12 @@ Triples = Iterable[tuple[object, Value | None, Value | None]]  # name of a cell,
 
 
 def is_written(claim: Mapping) -> bool:
-    """Whether a claim's entry says how it is judged."""
+    """Whether a claim's entry specifies how it is judged."""
     return "compare" in claim or "open" in claim
 
 
 def finding(claim: Mapping, paper: Printed | None, evidence: Any) -> Finding:
-    """What is found about a claim whose entry says how.
+    """The finding on a claim whose entry specifies how it is judged.
 
     Args:
         claim: its entry.
@@ -43,7 +45,7 @@ def finding(claim: Mapping, paper: Printed | None, evidence: Any) -> Finding:
 
 
 def check(name: str, claim: Mapping, paper: str, roles: Sequence[str]) -> None:
-    """Refuse a claim that compares what its paper's evidence has not, which would find no cells.
+    """Refuse a claim that compares names which its paper's evidence lacks.
 
     Args:
         name: the claim's id.

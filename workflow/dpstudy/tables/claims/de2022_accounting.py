@@ -32,7 +32,7 @@ def _closest(evidence: Evidence, one: Setting) -> tuple[int, float]:
 
 
 def recomputed(evidence: Evidence) -> Finding:
-    """The settings of Tables 13 to 23 spend the printed epsilon, with the records of Table 12."""
+    """Judge the claim: the settings in Tables 13 to 23 spend the printed epsilon on Table 12's numbers of records."""
     found = [(one, *_closest(evidence, one)) for one in _private(evidence)]
     wrong = [_named(one) for one, _, off in found if abs(off) > _SAME]
     near = sum(abs(off) <= _NEAR for _, _, off in found)
@@ -65,7 +65,7 @@ def _list(found: Sequence[Setting]) -> str:
 
 
 def tuning_is_free(evidence: Evidence) -> Finding:
-    """The last training alone spends the printed epsilon: nothing is left for the choice of its settings."""
+    """Judge the claim: the last training alone spends the printed epsilon, with nothing left for tuning."""
     found = [(one, _closest(evidence, one)[1]) for one in _private(evidence)]
     alone = [one for one, off in found if off >= -_SAME]
     text = f"In {len(alone)} of {len(found)} settings of Tables 13 to 23 one training spends the whole printed ε"

@@ -34,7 +34,7 @@ def _earlier(scores: Scores, epsilon: float, roles: Sequence[str] = (PRIOR, SCAT
 
 
 def best_from_three(evidence: Evidence) -> Finding:
-    """At every epsilon from 3 on better than all that others had with no more."""
+    """Judge the claim: from epsilon 3 on, better than earlier work at no larger epsilon."""
 
     def parts(scores: Scores) -> list[Part]:
         triples = [(number(e), _better(scores, e), _earlier(scores, e)) for e in _epsilons(scores) if e >= _OVERTAKES]
@@ -44,7 +44,7 @@ def best_from_three(evidence: Evidence) -> Finding:
 
 
 def scatternet_first(evidence: Evidence) -> Finding:
-    """ScatterNet models are best below epsilon 3, Wide ResNets from there on."""
+    """Judge the claim: ScatterNet models are best below epsilon 3, Wide ResNets from there on."""
 
     def parts(scores: Scores) -> list[Part]:
         low = [(number(e), scores.get(CIFAR10, SCATTERNET, e), _better(scores, e)) for e in _epsilons(scores)]
@@ -75,7 +75,7 @@ def _capacity() -> str:
 
 
 def prose_and_table(evidence: Evidence) -> Finding:
-    """Section 3.2 and Table 3 give different numbers for WRN-16-4 at epsilon 8."""
+    """Judge the claim: section 3.2 and Table 3 give different numbers for WRN-16-4 at epsilon 8."""
     table = evidence.printed.values[CIFAR10, "wrn-16-4", 8.0].number
     ours = evidence.ours.get(CIFAR10, "wrn-16-4", 8.0)
     here = f"WRN-16-4 at ε = 8: {ours.mean:.1f}" if ours else ""
@@ -83,7 +83,7 @@ def prose_and_table(evidence: Evidence) -> Finding:
 
 
 def best_depth(evidence: Evidence) -> Finding:
-    """WRN-16-4 is slightly better at epsilon 1, WRN-40-4 above."""
+    """Judge the claim: WRN-16-4 is slightly better at epsilon 1, WRN-40-4 above."""
 
     def parts(scores: Scores) -> list[Part]:
         pairs = [(name, scores.get(CIFAR10, WRNS[0], e), scores.get(CIFAR10, WRNS[1], e)) for name, e in _named(scores)]
@@ -100,7 +100,7 @@ def _named(scores: Scores) -> list[tuple[str, float]]:
 
 
 def imagenet(evidence: Evidence) -> Finding:
-    """NF-ResNet-50 at epsilon 8, far above ResNet-18 at 13.2."""
+    """Judge the claim: NF-ResNet-50 at epsilon 8 is far above ResNet-18 at 13.2 on ImageNet."""
     target = evidence.printed.values[IMAGENET, "scratch-imagenet", 8.0]
 
     def parts(scores: Scores) -> list[Part]:
@@ -117,7 +117,7 @@ def imagenet(evidence: Evidence) -> Finding:
 
 
 def without_privacy(evidence: Evidence) -> Finding:
-    """WRN-16-4 exceeds 94 % and WRN-40-4 95 % without privacy."""
+    """Judge the claim: without privacy WRN-16-4 exceeds 94 % and WRN-40-4 95 %."""
     parts = []
     for network, goal in _WITHOUT_PRIVACY.items():
         runs = [

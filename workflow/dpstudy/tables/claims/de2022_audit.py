@@ -37,7 +37,7 @@ def _statistics(evidence: Evidence, metric: str) -> dict[tuple[str, float], str]
 
 
 def no_violation(evidence: Evidence) -> Finding:
-    """Every lower bound lies below the nominal epsilon."""
+    """Judge the claim: every lower bound lies below the nominal epsilon."""
     found = _statistics(evidence, "eps_lower_bound")
     above = [f"{size}, ε = {number(e)}" for (size, e), value in found.items() if float(value) >= e]
     share = max(float(value) / e for (_, e), value in found.items())
@@ -54,7 +54,7 @@ def no_violation(evidence: Evidence) -> Finding:
 
 
 def tighter_on_small_sets(evidence: Evidence) -> Finding:
-    """With 100 records the bounds are tighter, over twice so above nominal epsilon 1."""
+    """Judge the claim: with 100 records the bounds are tighter, over twice so above nominal epsilon 1."""
     printed = {(size, e): float(v) for (size, e), v in _statistics(evidence, "eps_lower_bound").items()}
     holds, text = _tighter({e: printed[_SMALL, e] / printed[_LARGE, e] for size, e in printed if size == _SMALL})
     text = f"Lower bounds with 100 records over those with 60,000: {text}; 2 is claimed above ε = 1"
@@ -74,7 +74,7 @@ def _tighter(ratios: Mapping[float, float]) -> tuple[bool, str]:
 
 
 def advantage_in_closed_form(evidence: Evidence) -> Finding:
-    """The printed bounds on the advantage are (e^epsilon - 1 + 2 delta)/(e^epsilon + 1), delta = 1/|D|."""
+    """Judge the printed bounds on the advantage: (e^epsilon - 1 + 2 delta)/(e^epsilon + 1), delta = 1/|D|."""
     printed = _statistics(evidence, "membership_advantage_upper_bound")
     formed = {(size, e): f"{(math.exp(e) - 1 + 2 / _SIZES[size]) / (math.exp(e) + 1):.2f}" for size, e in printed}
     wrong = [
@@ -91,7 +91,7 @@ def advantage_in_closed_form(evidence: Evidence) -> Finding:
 
 
 def protocol(evidence: Evidence) -> Finding:
-    """The numbers of models add up, and are enough to see a violation."""
+    """Judge the claim: the numbers of models add up, and are enough to see a violation."""
     per_set = _MODELS - _RESERVED
     least = 1 - ((1 - _CONFIDENCE) / 2) ** (1 / per_set)  # Clopper-Pearson, no false positive seen
     largest = math.log((1 - least - 1 / _SIZES[_SMALL]) / least)
@@ -109,7 +109,7 @@ def protocol(evidence: Evidence) -> Finding:
 
 
 def blank_canary(evidence: Evidence) -> Finding:
-    """A blank image is the easiest to find: in phase I its losses lie farthest apart at the settings tried."""
+    """Judge the claim: a blank image is the easiest canary to find, with the most distant losses in phase I."""
     printed = "Table 9 has a blank image only; of the others nothing is printed"
     won = counted = 0
     for run in _attacked(evidence):
@@ -129,7 +129,7 @@ def blank_canary(evidence: Evidence) -> Finding:
 
 
 def audit_with_copies(evidence: Evidence) -> Finding:
-    """Augmentation multiplicity does not change the audit."""
+    """Judge the claim: augmentation multiplicity does not change the audit."""
     base = _statistics(evidence, "eps_lower_bound")[_SMALL, 1.0]
     printed = f"Without augmentation the bound is {base}; the one with K = 16 is not printed"
     alone = {(run.black_box["records"], run.epsilon): run for run in _attacked(evidence)}

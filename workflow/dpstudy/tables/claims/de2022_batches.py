@@ -15,12 +15,12 @@ _NO_BATCHES = f"The study has no learning rates and steps tuned at {_FEWEST} or 
 
 
 def batch_groups(scores: Scores, deep: bool) -> list[list[Run]]:
-    """The runs of several batch sizes, from the smallest to the largest."""
+    """Lists of runs that differ in batch size, from the smallest to the largest."""
     return by_number(scores, "batches", lambda run: setting(run, "batch_size"), lambda run: is_deep(run) == deep)
 
 
 def larger_batches(evidence: Evidence) -> Finding:
-    """Accuracy rises with the batch size, the rest tuned again, and that on training records rises more."""
+    """Judge the claim: accuracy rises with the (retuned) batch size, and on training records it rises more."""
     groups = batch_groups(evidence.ours, deep=False)
     parts = [Part.of("Larger batch over the next smaller", up(groups)), Part.of("Largest over smallest", ends(groups))]
     if measured(groups):
@@ -31,7 +31,7 @@ def larger_batches(evidence: Evidence) -> Finding:
 
 
 def optimal_settings(deep: bool) -> Callable[[Evidence], Finding]:
-    """The judge of Figures 7 and 11: how the best steps, epochs and learning rate change with the batch size.
+    """The function that judges Figures 7 and 11: how optimal steps, epochs and learning rate vary with batch size.
 
     Tuned settings have no standard error: they are compared as found.
     """

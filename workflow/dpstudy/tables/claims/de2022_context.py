@@ -1,4 +1,4 @@
-"""Claims of de2022 that quote others, or that rest on what neither its tables nor a study's cells hold."""
+"""Claims of de2022 that quote other work, or that neither its tables nor a study's cells can decide."""
 
 from dpstudy.tables.claims.de2022_printed import CIFAR10, CIFAR100, IMAGENET
 from dpstudy.tables.claims.finding import PRINTED, Finding, decided, number, undecided
@@ -10,7 +10,7 @@ _BU = {CIFAR10: "96.7", CIFAR100: "83.0"}  # of Bu et al. at epsilon 1
 
 
 def concurrent_result(evidence: Evidence) -> Finding:
-    """What an earlier version of mehta2023 reached on ImageNet."""
+    """Judge the claim on the ImageNet result of an earlier version of mehta2023."""
     best: dict[float, float] = {}
     for row in published_rows(RESULTS, "mehta2023"):
         if row["dataset"] == IMAGENET and row["value"] and row["metric"] == "top1" and not row["source"]:
@@ -22,7 +22,7 @@ def concurrent_result(evidence: Evidence) -> Finding:
 
 
 def later_results(evidence: Evidence) -> Finding:
-    """What others reached later, as mehta2023 quotes it too."""
+    """Judge the claims on later results of others, as mehta2023 quotes them too."""
     quoted = {
         row["dataset"]: row["value"]
         for row in published_rows(RESULTS, "mehta2023")
@@ -36,7 +36,7 @@ def later_results(evidence: Evidence) -> Finding:
 
 
 def pretraining_settings(evidence: Evidence) -> Finding:
-    """How models were pre-trained without privacy."""
+    """Judge the claim on how models were pre-trained without privacy."""
     listed = sorted({row["table"] for row in evidence.hyperparameters}, key=int)
     return undecided(
         "A description of pre-training; what cells record of public weights is their file, not how they were trained",

@@ -46,7 +46,7 @@ def _shallow_first(scores: Scores) -> Part:
 
 
 def depth_and_budget(evidence: Evidence) -> Finding:
-    """Shallow networks are best early, deeper ones late; with many copies deeper ones are best early too."""
+    """Judge the claim: shallow networks are best early and deep ones late; with many copies deep ones early too."""
     plain, augmented = (_groups(evidence.ours, augmented) for augmented in (False, True))
     late = [
         (_name(group[0]), _best(group[1:], early=False), group[0].accuracy)
@@ -63,5 +63,5 @@ def depth_and_budget(evidence: Evidence) -> Finding:
 
 
 def deeper_is_worse(evidence: Evidence) -> Finding:
-    """Without augmentation at epsilon 8 deeper networks are worse."""
+    """Judge the claim: at epsilon 8 without augmentation, deeper networks are worse."""
     return on_cells([_shallow_first(evidence.ours)], _MISSING.format("trained to ε = 8 without augmentation"))

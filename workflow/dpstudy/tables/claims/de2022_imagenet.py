@@ -22,7 +22,10 @@ _ROUGHLY = 0.05  # the same of epochs
 
 
 def headline(evidence: Evidence) -> Finding:
-    """NFNet-F3 at epsilon 8: 86.7, 4.3 below the best without privacy; its gaps to the same network without privacy."""
+    """Judge the claim: NFNet-F3 at epsilon 8 has 86.7, 4.3 below the best without privacy.
+
+    Its gaps to the same network without privacy are judged too.
+    """
     best, distance = _BEST
 
     def parts(scores: Scores) -> list[Part]:
@@ -46,7 +49,7 @@ def headline(evidence: Evidence) -> Finding:
 
 
 def along_epsilon(evidence: Evidence) -> Finding:
-    """Figure 1(b)'s contents: what Table 6 prints is reached."""
+    """Judge the claim: the accuracies of Figure 1(b), as printed in Table 6, are reached."""
     triples = [
         (number(e), value, level(evidence.ours, IMAGENET, evidence.printed.get(IMAGENET, "nfnet", e)))
         for e in evidence.ours.epsilons(IMAGENET, "nfnet")
@@ -59,7 +62,7 @@ def along_epsilon(evidence: Evidence) -> Finding:
 
 
 def depth_and_mode(evidence: Evidence) -> Finding:
-    """Deeper NF-ResNets are better in both modes; the last layer alone is slightly better than all layers."""
+    """Judge the claim: deeper NF-ResNets are better in both modes, and the last layer alone is slightly better."""
     batch, sigma, epochs, delta, epsilon = _FIGURE_4
     size = records(evidence, IMAGENET)[0]
     found = spent(sigma, round(epochs * size / batch), batch / size, delta)
@@ -88,7 +91,7 @@ def depth_and_mode(evidence: Evidence) -> Finding:
 
 
 def more_images(evidence: Evidence) -> Finding:
-    """Pre-training on JFT-4B is better than on JFT-300M at every epsilon."""
+    """Judge the claim: pre-training on JFT-4B is better than on JFT-300M at every epsilon."""
     (one,) = [one for one in settings(evidence) if (one.table, one.epsilon) == ("21", 8.0)]
     size = records(evidence, IMAGENET)[0]
     epochs, found = one.steps * one.batch / size, one.spent(size)

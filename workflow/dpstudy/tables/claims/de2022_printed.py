@@ -1,4 +1,4 @@
-"""The numbers that de2022 prints, in the roles of its experiments."""
+"""The printed numbers of de2022 by role."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ FIGURE_5 = {"jft-300m": 81.3, "jft-4b": 82.2}
 
 
 def printed_scores(rows: Sequence[Mapping[str, str]]) -> Scores:
-    """The top-1 accuracies of Tables 2 (validation) to 7, 10 and 11, and those of Figures 4 and 5 that the text has.
+    """The top-1 accuracies in Tables 2 (validation) to 7, 10 and 11, and those of Figures 4 and 5 in the text.
 
     A printed standard deviation over five runs gives a standard error; what has none counts as exact.
     """

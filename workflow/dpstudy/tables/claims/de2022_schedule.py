@@ -36,7 +36,7 @@ _LINEAR = 0.25  # departure from 1 of an exponent that still reads as about line
 
 
 def optimal_noise(deep: bool) -> Callable[[Evidence], Finding]:
-    """The judge of Figures 6 and 10: more noise and more steps help up to a point only."""
+    """The function that judges Figures 6 and 10: more noise with more steps helps only up to a point."""
 
     def claim(evidence: Evidence) -> Finding:
         groups = by_number(
@@ -71,7 +71,7 @@ def _against(best: Run, other: Run, value: Callable[[Run], Value | None] = lambd
 
 
 def noise_at_the_optimum(evidence: Evidence) -> Finding:
-    """Figure 6: the optimum, and whether its noise and steps spend the stated epsilon."""
+    """Judge the claim of Figure 6 on the optimum, and whether its noise and steps spend the stated epsilon."""
     sigma, steps, batch, delta, epsilon = _OPTIMUM
     size = records(evidence, CIFAR10)[1]
     found = spent(sigma, steps, batch / size, delta)
@@ -82,7 +82,7 @@ def noise_at_the_optimum(evidence: Evidence) -> Finding:
 
 
 def three_rules(evidence: Evidence) -> Finding:
-    """An optimal number of steps, better accuracy in more epochs with larger batches, and two regimes of the rate."""
+    """Judge the claim: steps have an optimum, more epochs and larger batches help, and the rate has two regimes."""
     found = [judge(evidence) for judge in (optimal_noise(False), larger_batches, optimal_settings(False))]
     verdicts = {each.verdict for each in found}
     verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
@@ -91,7 +91,7 @@ def three_rules(evidence: Evidence) -> Finding:
 
 
 def steps_with_epsilon(evidence: Evidence) -> Finding:
-    """The best number of steps grows in proportion to epsilon."""
+    """Judge the claim: the best number of steps grows in proportion to epsilon."""
     exponents = {table: _exponent(found) for table, found in _by_table(evidence).items()}
     wrong = [table for table, exponent in exponents.items() if abs(exponent - 1) > _LINEAR]
     text = "T as a power of ε in the tables of best settings, 1 being linear: "
@@ -147,7 +147,7 @@ def _nearest(group: Sequence[Run], steps: float) -> Run:
 
 
 def cost(evidence: Evidence) -> Finding:
-    """Private training takes more time an update, and more epochs."""
+    """Judge the claim: private training takes more time per update, and more epochs."""
     found = {}
     for one in settings(evidence):
         if one.table == "23":

@@ -1,4 +1,4 @@
-"""The settings that de2022 prints (Tables 12 to 23), and the epsilon that they spend by its accounting."""
+"""The printed settings of de2022 (Tables 12 to 23), and the epsilon that they spend by the paper's accounting."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,18 +26,18 @@ class Setting:
     steps: int
 
     def spent(self, records: int) -> float:
-        """The epsilon that it spends on so many records."""
+        """The epsilon that the setting spends on `n` records."""
         return spent(self.sigma, self.steps, self.batch / records, self.delta)
 
 
 @cache
 def spent(sigma: float, steps: int, rate: float, delta: float) -> float:
-    """The epsilon of DP-SGD by Renyi DP with the improved conversion, as the paper accounts."""
+    """The epsilon of DP-SGD by Renyi DP with the improved conversion, the paper's accounting."""
     return renyi_epsilon([Event("gradient", "gaussian", sigma, 1.0, steps, "poisson", rate)], delta)
 
 
 def settings(evidence: Evidence) -> list[Setting]:
-    """The settings of Tables 13 to 23, in their order."""
+    """The settings in Tables 13 to 23, in order."""
     groups: dict[tuple[str, ...], dict[str, str]] = {}
     for row in evidence.hyperparameters:
         if row["table"].isdigit() and _FIRST <= int(row["table"]) <= _LAST:

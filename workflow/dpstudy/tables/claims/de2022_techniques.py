@@ -1,4 +1,4 @@
-"""Claims of de2022 about single techniques: the ablation, augmentation, averaging, clipping (3.1, B.1)."""
+"""Claims of de2022 on single techniques: the ablation, augmentation, parameter averaging, clipping (3.1, B.1)."""
 
 from collections.abc import Callable, Sequence
 
@@ -30,33 +30,33 @@ _COPIES, _WEIGHTS = 16, 1000  # of the example at which the norm of a contributi
 
 
 def setting(run: Run, name: str):
-    """One hyper-parameter of a cell; None where it has none."""
+    """The value of one hyper-parameter of a cell; None where it has none."""
     return run.metrics.get("hyperparameters", {}).get(name)
 
 
 def copies(run: Run) -> int:
-    """K, the augmented copies of each record; 0 without augmentation."""
+    """The augmentation multiplicity K of a cell; 0 without augmentation."""
     return (setting(run, "augmentation") or {}).get("multiplicity", 0)
 
 
 def is_deep(run: Run) -> bool:
-    """Whether a cell belongs to Figures 10 and 11, which repeat others with WRN-40-4."""
+    """Whether a cell belongs to Figures 10 and 11, which repeat other figures with WRN-40-4."""
     return str(setting(run, "network") or "").startswith("wrn-40")
 
 
 def by_number(scores: Scores, role: str, value: Callable[[Run], float | None], wanted=lambda run: True):
-    """The runs of a role in the order of a number, a list for each data set and epsilon; those without it left out."""
+    """Lists of a role's runs by data set and epsilon, each ordered by a number; runs without it are left out."""
     groups = scores.in_order(role, lambda run: value(run) is not None and wanted(run))
     return [sorted(group, key=lambda run: value(run) or 0.0) for group in groups]
 
 
 def measured(groups: Sequence[Sequence[Run]]) -> bool:
-    """Whether all runs of some lists know their accuracy on training records."""
+    """Whether the accuracy on training records is known for all of these runs."""
     return bool(groups) and all(on_training(run) for group in groups for run in group)
 
 
 def ablation(evidence: Evidence) -> Finding:
-    """Each of five techniques adds accuracy to what was there before."""
+    """Judge the claim: each of five techniques adds accuracy to the previous ones."""
 
     def parts(scores: Scores) -> list[Part]:
         groups = [group for group in scores.in_order("ablation") if len(group) == len(TECHNIQUES) + 1]
@@ -67,7 +67,10 @@ def ablation(evidence: Evidence) -> Finding:
 
 
 def more_copies(evidence: Evidence) -> Finding:
-    """One augmented copy a record hurts, on training records too; accuracy rises with the number of copies."""
+    """Judge the claim: one augmented copy per record hurts, but accuracy rises with the number of copies.
+
+    One copy hurts on training records too.
+    """
     groups = by_number(evidence.ours, "multiplicity", copies)
     bare = [[run for run in reversed(group) if copies(run) in (0, 1)] for group in groups]
     several = [[run for run in group if copies(run) >= 1] for group in groups]
@@ -81,7 +84,7 @@ def more_copies(evidence: Evidence) -> Finding:
 
 
 def same_sensitivity(evidence: Evidence) -> Finding:
-    """The mean of K gradients, clipped, has norm at most C; the noise does not depend on K."""
+    """Judge the claim: the mean of K gradients, clipped, has norm at most C; the noise does not depend on K."""
     gradients = np.random.default_rng(0).normal(size=(_COPIES, _WEIGHTS))
     mean = float(np.linalg.norm(_clipped(gradients.mean(axis=0))))
     single = float(np.linalg.norm(sum(_clipped(gradient) for gradient in gradients)))
@@ -109,7 +112,7 @@ def _clipped(gradient: np.ndarray) -> np.ndarray:
 
 
 def averaging(evidence: Evidence) -> Finding:
-    """Averaging the parameters always helps."""
+    """Judge the claim: averaging the parameters always helps."""
 
     def parts(scores: Scores) -> list[Part]:
         last = [group[-2:] for group in scores.in_order("ablation") if len(group) == len(TECHNIQUES) + 1]
@@ -119,7 +122,10 @@ def averaging(evidence: Evidence) -> Finding:
 
 
 def plain_descent(evidence: Evidence) -> Finding:
-    """A constant rate is as good as a falling one; weight decay costs accuracy (dropout is not trained here)."""
+    """Judge the claim: a constant rate is as good as a falling one, and weight decay costs accuracy.
+
+    Dropout is not trained here.
+    """
     ours = evidence.ours
     momentum = Part.not_below("Without momentum not below with it", ours.pairs("wrn-16-4", "momentum"))
     parts = [
@@ -137,7 +143,7 @@ def plain_descent(evidence: Evidence) -> Finding:
 
 
 def clipping_norm(evidence: Evidence) -> Finding:
-    """With normalised updates the accuracy at a learning rate does not depend on C, up to C = 1."""
+    """Judge the claim: with normalised updates, accuracy at a learning rate does not depend on C, up to C = 1."""
     triples = []
     for group in by_number(evidence.ours, "clipping", lambda run: setting(run, "clipping_norm"), _small_norm):
         for rate in dict.fromkeys(setting(run, "learning_rate") for run in group):

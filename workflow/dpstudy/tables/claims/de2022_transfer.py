@@ -11,7 +11,7 @@ _WELL = 5.0  # points that read as "well below"
 
 
 def prose_and_table_of_fine_tuning(evidence: Evidence) -> Finding:
-    """Tables 1 and 5 differ in two cells."""
+    """Judge the claim: Tables 1 and 5 differ in two cells."""
     tables = [_fine_tuned(evidence, table) for table in ("1", "5")]
     shared = [key for key in tables[0] if key in tables[1]]
     differing = {key[:2] for key in shared if tables[0][key] != tables[1][key]}
@@ -35,7 +35,7 @@ def _fine_tuned(evidence: Evidence, table: str) -> dict[tuple[str, float, str], 
 
 
 def from_cifar100(evidence: Evidence) -> Finding:
-    """From CIFAR-100: above earlier transfer at every epsilon, well below transfer from ImageNet."""
+    """Judge the claim: from CIFAR-100, above earlier transfer at every epsilon, well below transfer from ImageNet."""
 
     def parts(scores: Scores) -> list[Part]:
         below = [

@@ -1,4 +1,4 @@
-"""What is found about a claim: a verdict, and the numbers that it rests on."""
+"""Findings on claims: a verdict, and the numbers behind it."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,8 +18,11 @@ _MISSING = "No cells with the methods, pre-training and epsilons that the claim 
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict (HOLDS, FAILS or OPEN), what decided it (CELLS, PRINTED, COMPUTED; empty where open), what the printed
-    numbers say, and what the study's cells say or why they say nothing."""
+    """The finding on a claim: its verdict, what decided it, and what the printed numbers and our cells say.
+
+    The verdict is HOLDS, FAILS or OPEN; `decided_by` is CELLS, PRINTED or COMPUTED, empty where open. `here` may say
+    why the cells say nothing.
+    """
 
     verdict: str
     decided_by: str
@@ -29,7 +32,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Cell:
-    """What a claim about settings looks at: a cell's method in the paper's words, epochs, epsilon, and documents."""
+    """A cell as claims about settings see it: method in the paper's words, epochs, epsilon, and documents."""
 
     method: str
     epochs: int
@@ -40,7 +43,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that claims are judged by.
+    """The evidence for judging a paper's claims.
 
     Attributes:
         printed: the accuracies of the paper's detailed tables.
@@ -63,7 +66,7 @@ class Evidence:
 
 @dataclass
 class Part:
-    """One comparison that a claim makes, counted over cells: "left exceeds right"."""
+    """One comparison within a claim, counted over cells: "left exceeds right"."""
 
     text: str
     wins: int = 0
@@ -73,7 +76,7 @@ class Part:
 
     @classmethod
     def of(cls, text: str, triples: Iterable[tuple[object, Value | None, Value | None]]) -> "Part":
-        """Count (name of the cell, left, right); what is missing or left open by a bound is not counted."""
+        """Counts of comparisons (cell name, left, right); missing ones and those left open by a bound are skipped."""
         part = cls(text)
         for name, left, right in triples:
             sign = compare(left, right)
@@ -91,8 +94,10 @@ class Part:
     def not_below(
         cls, text: str, triples: Iterable[tuple[object, Value | None, Value | None]], margin: float = 0.0
     ) -> "Part":
-        """Count where left lies no more than `margin` points below right, or not significantly; a number whose error
-        is unknown (a single seed) remains a tie."""
+        """Counts of comparisons in which left is at most `margin` points, or not significantly, below right.
+
+        A number whose error is unknown (a single seed) remains a tie.
+        """
         part = cls(text)
         for name, left, right in triples:
             if left is None or right is None or (difference := left - right) is None:
@@ -107,12 +112,12 @@ class Part:
 
     @property
     def counted(self) -> int:
-        """Comparisons made."""
+        """The number of comparisons."""
         return self.wins + self.ties + len(self.losses)
 
     @property
     def verdict(self) -> str:
-        """FAILS where more than one comparison in ten contradicts, else HOLDS where more than one in ten supports."""
+        """FAILS if over one comparison in ten contradicts, else HOLDS if over one in ten supports, else OPEN."""
         if len(self.losses) > TOLERATED * self.counted:
             return FAILS
         return HOLDS if self.wins > TOLERATED * self.counted else OPEN
@@ -134,7 +139,7 @@ class Part:
 
 
 def judged(parts: Sequence[Part], missing: str = _MISSING) -> tuple[str, str]:
-    """The verdict on a claim that makes all these comparisons, and the numbers; `missing` where there are none."""
+    """The verdict on a claim made of these comparisons, and the numbers; `missing` where there are none."""
     verdicts = {part.verdict for part in parts}
     verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
     if not any(part.counted for part in parts):
@@ -145,8 +150,9 @@ def judged(parts: Sequence[Part], missing: str = _MISSING) -> tuple[str, str]:
 def on_both(
     evidence: Any, parts_of: Callable[[Any], Sequence[Part]], about_the_tables: bool = False, missing: str = _MISSING
 ) -> Finding:
-    """Judge by our cells (`evidence.ours`) where they decide, else by the printed numbers (`evidence.printed`), with
-    the same comparisons.
+    """The finding by our cells (`evidence.ours`) where they decide, else by the printed numbers.
+
+    Both are compared in the same way.
 
     Printed numbers can contradict a claim, but only confirm it where it is one about the tables themselves.
     """
@@ -166,40 +172,40 @@ def on_both(
 def by_roles(
     evidence: Any, parts_of: Callable[[Any], Sequence[Part]], roles: str, about_the_tables: bool = False
 ) -> Finding:
-    """`on_both`, naming the roles whose cells are missing where the study has none of them."""
+    """The finding as by `on_both`; if the study has no cells to compare, it names the missing roles."""
     return on_both(evidence, parts_of, about_the_tables, f"The study has no cells to compare in the roles {roles}")
 
 
 def on_cells(parts: Sequence[Part], missing: str, printed: str = "") -> Finding:
-    """Judge by our cells alone; `missing` says what the study lacks where there are none."""
+    """The finding by our cells alone; `missing` says what the study lacks where there are none."""
     verdict, here = judged(parts, missing)
     return Finding(verdict, "" if verdict == OPEN else CELLS, printed, here)
 
 
 def noted(found: Finding, printed: str = "", here: str = "") -> Finding:
-    """The same with more said of the printed numbers, or of the cells."""
+    """The finding with more text on the printed numbers, or on the cells."""
     both = ((found.printed, printed), (found.here, here))
     printed, here = (". ".join(text for text in texts if text) for texts in both)
     return replace(found, printed=printed, here=here)
 
 
 def undecided(why: str, printed: str = "") -> Finding:
-    """A claim that neither the printed numbers nor the cells decide."""
+    """The finding on a claim that neither the printed numbers nor the cells decide."""
     return Finding(OPEN, "", printed, why)
 
 
 def decided(true: bool, by: str, text: str, here: str = "") -> Finding:
-    """A claim that printed numbers or a computation decide."""
+    """The finding on a claim that printed numbers or a computation decide."""
     return Finding(HOLDS if true else FAILS, by, text, here)
 
 
 def number(epsilon: float) -> str:
-    """An epsilon as the tables spell it."""
+    """An epsilon in the spelling of the tables."""
     return upper_bound(epsilon, digits=17)  # all that there are
 
 
 def cells(grid: Grid, low: float = 0.0, high: float = math.inf) -> Iterator[tuple[str, Place, float]]:
-    """(name, place, epsilon) of the finite epsilons in [low, high)."""
+    """(name, place, epsilon) for every place and finite epsilon in [low, high)."""
     for place in grid.places:
         for epsilon in grid.epsilons:
             if low <= epsilon < high:

@@ -1,4 +1,4 @@
-"""The evidence that claims are judged by: the paper's numbers from workflow/published, ours from a finished study."""
+"""Gathering the evidence for claims of mehta2023: printed numbers, and accuracies of a study's cells."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ _DETAILED = ("2", "3", "4")
 
 
 def printed_grid(rows: list[dict[str, str]]) -> Grid:
-    """The accuracies of mehta2023's Tables 2-4. A cell without a number is printed as at most 20 %."""
+    """The accuracies printed in mehta2023's Tables 2-4; a cell without a number is printed as at most 20 %."""
     values = {}
     for row in rows:
         if row["table"] in _DETAILED:
@@ -34,7 +34,7 @@ def printed_grid(rows: list[dict[str, str]]) -> Grid:
 
 
 def gather(name: str, spec: Mapping, results: Results) -> Evidence:
-    """All that the claims of a table's spec are judged by.
+    """The evidence for judging the claims of a table's spec.
 
     Of several entries for one method and number of epochs, the better counts. Cells at a finite epsilon count only
     if their guarantee is proved at no more than that epsilon. Cells that tell another number of classes apart than the

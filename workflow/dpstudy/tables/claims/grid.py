@@ -1,4 +1,4 @@
-"""Accuracies by (data set, pre-training, method, epochs, epsilon), the paper's or ours, and how they compare."""
+"""Grids of accuracies by (data set, pre-training, method, epochs, epsilon), printed or ours, and their comparison."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ class Value:
 
     @property
     def number(self) -> float:
-        """The mean, for those who have made sure that there is one.
+        """The mean, for callers that know it exists.
 
         Raises:
             ValueError: only a bound is printed.
@@ -46,7 +46,7 @@ def _pooled(values: Iterable[Value]) -> float | None:
 
 
 def average(values: Iterable[Value | None]) -> Value | None:
-    """The mean of those that are there; None where none is."""
+    """The mean of the values that exist; None where none does."""
     there = [value for value in values if value is not None and value.mean is not None]
     if not there:
         return None
@@ -55,8 +55,11 @@ def average(values: Iterable[Value | None]) -> Value | None:
 
 
 def compare(left: Value | None, right: Value | None) -> int | None:
-    """1 where `left` is greater, -1 where it is smaller, 0 for a tie: a difference within two standard errors, or one
-    whose standard error a single seed does not tell. None where one is missing, or a bound leaves it open."""
+    """1 if `left` is significantly greater, -1 if smaller, 0 for a tie, None if it cannot be told.
+
+    A tie is a difference within two standard errors, or one whose standard error a single seed does not tell. None: one
+    is missing, or a bound leaves it open.
+    """
     if left is None or right is None:
         return None
     if left.mean is None or right.mean is None:
@@ -73,7 +76,7 @@ def compare(left: Value | None, right: Value | None) -> int | None:
 
 @dataclass(frozen=True)
 class Place:
-    """Where methods are compared: one data set with the features of one pre-training."""
+    """A setting in which methods are compared: a data set with the features of one pre-training."""
 
     dataset: str
     pretraining: str
@@ -84,7 +87,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Grid:
-    """Accuracies.
+    """A grid of accuracies.
 
     Attributes:
         values: (place, method, epochs, epsilon) -> value; epsilon is math.inf without privacy.
@@ -97,7 +100,7 @@ class Grid:
     classes: Mapping[str, int] = field(default_factory=dict)
 
     def at(self, dataset: str | None = None, pretraining: str | None = None) -> "Grid":
-        """The part of one data set, or of one pre-training."""
+        """The part of the grid for one data set, or for one pre-training."""
         kept = {
             key: value
             for key, value in self.values.items()
@@ -117,11 +120,11 @@ class Grid:
 
     @property
     def rows(self) -> list[tuple[str, int]]:
-        """(method, epochs), in order."""
+        """The (method, epochs) pairs, in order."""
         return list(dict.fromkeys(key[1:3] for key in self.values))
 
     def get(self, place: Place, method: str, epochs: int, epsilon: float) -> Value | None:
-        """One value, or None."""
+        """The value of a cell, or None."""
         return self.values.get((place, method, epochs, epsilon))
 
     def best(
@@ -132,7 +135,7 @@ class Grid:
         without: Iterable[tuple[str, int]] = (),
         epochs: Iterable[int] | None = None,
     ) -> Value | None:
-        """The highest value of some methods over their epochs; a bound where no number is there.
+        """The highest value of some methods over their epochs, or a bound where there is no number.
 
         None where one of several methods was not run: the best of the others may be no best.
         """

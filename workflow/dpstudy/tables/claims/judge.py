@@ -1,4 +1,4 @@
-"""A paper's claims, each with a verdict and the numbers that it rests on."""
+"""Verdicts on the claims of a paper, with the numbers behind them."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -98,12 +98,12 @@ _PRINTED_NOTES = {
 
 
 def judge_study(name: str, spec: dict, results: Results) -> list[tuple[dict[str, Any], Finding]]:
-    """The claims of a table's paper (of its `sections`, or all), with what is found about each from a study."""
+    """(claim, finding) for the claims of a table's paper (in its `sections`, or all), by a study's results."""
     return judge(spec["paper"], EVIDENCE[spec["paper"]](name, spec, results), spec.get("sections"))
 
 
 def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -> list[tuple[dict[str, Any], Finding]]:
-    """The claims of a paper in workflow/published/claims/, in its order, with what is found about each.
+    """(claim, finding) for the claims of a paper in workflow/published/claims/, in order.
 
     Raises:
         StudyError: a claim whose entry does not say how it is judged, and that no function judges.
@@ -115,7 +115,7 @@ def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -
 
 
 def judges(paper: str) -> dict[str, Callable[[Any], Finding]]:
-    """What judges each claim of a paper, by the claim's id.
+    """Claim id -> the function that judges the claim, for every claim of a paper.
 
     Raises:
         StudyError: nothing does, or several do.
@@ -139,12 +139,12 @@ def _judge_of(paper: str, claim: str, row: dict) -> Callable[[Any], Finding]:
 
 
 def claims_rows(judged: list[tuple[dict[str, str], Finding]]) -> tuple[tuple[str, ...], ...]:
-    """Claim, verdict, what the printed numbers say and what the study's cells say, claim by claim."""
+    """Table rows of each claim: claim, verdict, what the printed numbers say, what the study's cells say."""
     return tuple((_claim(row), _verdict(found), _stopped(found.printed), _stopped(found.here)) for row, found in judged)
 
 
 def claims_notes(paper: str, judged: list[tuple[dict[str, str], Finding]]) -> tuple[str, ...]:
-    """How many claims hold, and how they were judged: a sentence each."""
+    """Sentences on how many claims hold, and how they were judged."""
     counts = ", ".join(
         f"{sum(found.verdict == verdict for _, found in judged)} {text}"
         for verdict, text in ((HOLDS, "hold"), (FAILS, "do not hold"), (OPEN, "cannot be decided here"))

@@ -10,12 +10,12 @@ STRICT, LARGE = 1.0, 4.0  # "low" epsilons lie below 1; "large" ones are 4 and 8
 
 
 def gap(left: Value | None, right: Value | None) -> Value | None:
-    """left - right; None where one is missing or only a bound."""
+    """The difference left - right; None where one is missing or only a bound."""
     return None if left is None or right is None else left - right
 
 
 def least_squares_over_adam(evidence: Evidence) -> Finding:
-    """Least squares beats DP-Adam, the more the stricter."""
+    """Judge the claim: least squares beats DP-Adam, by more the stricter the privacy."""
 
     def lead(grid: Grid, place: Place, low: float, high: float = math.inf) -> Value | None:
         return average(
@@ -38,7 +38,10 @@ def least_squares_over_adam(evidence: Evidence) -> Finding:
 
 
 def newton_when_loose(evidence: Evidence) -> Finding:
-    """Least squares wins at low epsilon, Newton at large; Newton's benefit shrinks with stricter privacy."""
+    """Judge the claim: least squares wins at low epsilon, Newton at large.
+
+    Newton's benefit shrinks with stricter privacy.
+    """
 
     def parts(grid: Grid) -> list[Part]:
         def lead(place: Place, epsilon: float) -> Value | None:
@@ -63,7 +66,7 @@ def newton_when_loose(evidence: Evidence) -> Finding:
 
 
 def noise_and_classes(evidence: Evidence) -> Finding:
-    """Newton's noise grows with the square root of m, that of least squares does not.
+    """Judge the claim: Newton's noise grows with the square root of m, that of least squares does not.
 
     Algorithms 2 and 3 say so; that the lead of least squares grows with m is what would follow.
     """

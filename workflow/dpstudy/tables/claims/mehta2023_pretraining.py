@@ -22,7 +22,7 @@ _DECAY_IN_TEXT = 0.1  # appendix C.2, "which gets multiplied by the learning rat
 
 
 def helps_more_when_strict(evidence: Evidence) -> Finding:
-    """The gain of the best pre-training over the least is larger at epsilon 1 than at 8, and larger still below."""
+    """Judge the claim: the best pre-training gains more over the least at epsilon 1 than at 8, and more below."""
 
     def parts(grid: Grid) -> list[Part]:
         least, most = (grid.order[0], grid.order[-1]) if len(grid.order) > 1 else ("", "")
@@ -48,7 +48,7 @@ def helps_more_when_strict(evidence: Evidence) -> Finding:
 
 
 def grows_with_pretraining(evidence: Evidence) -> Finding:
-    """Accuracy grows with the model and its pre-training set."""
+    """Judge the claim: accuracy grows with the model and its pre-training set."""
 
     def parts(grid: Grid) -> list[Part]:
         triples = (
@@ -69,7 +69,7 @@ def grows_with_pretraining(evidence: Evidence) -> Finding:
 
 
 def resolution(evidence: Evidence) -> Finding:
-    """Higher input resolution makes a big difference for CIFAR, with privacy and without."""
+    """Judge the claim: higher input resolution makes a big difference for CIFAR, with privacy and without."""
 
     def part(text: str, private: bool) -> Part:
         return Part.of(
@@ -98,7 +98,7 @@ def resolution(evidence: Evidence) -> Finding:
 
 
 def decay_given_twice(evidence: Evidence) -> Finding:
-    """0.1 times the learning rate equals the caption's 0.0001."""
+    """Judge the claim: 0.1 times the learning rate equals the caption's 0.0001."""
     table = {row["parameter"]: row["value"] for row in evidence.hyperparameters if row["table"] == "5"}
     rate, decay = float(table["base_learning_rate"]), float(table["weight_decay"])
     text = f"{_DECAY_IN_TEXT} * {rate:g} = {_DECAY_IN_TEXT * rate:g}; the caption has {decay:g}"

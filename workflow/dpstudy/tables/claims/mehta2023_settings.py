@@ -33,7 +33,7 @@ def _theorem(recomputed: float, stated: float, formula: str, remark: str = "") -
 
 
 def newton_privacy(evidence: Evidence) -> Finding:
-    """Theorem 2.1: T/sigma^2-zCDP."""
+    """Judge Theorem 2.1: T/sigma^2-zCDP."""
     steps, classes, multiplier = _EXAMPLE
     releases = [_gaussian(name, multiplier * math.sqrt(classes), classes * steps) for name in ("gradient", "hessian")]
     remark = "It needs |derivative of the loss| ≤ 1, which the squared loss does not keep, though the text says so"
@@ -41,21 +41,21 @@ def newton_privacy(evidence: Evidence) -> Finding:
 
 
 def least_squares_privacy(evidence: Evidence) -> Finding:
-    """Theorem 2.2: 3/(2 sigma^2)-zCDP."""
+    """Judge Theorem 2.2: 3/(2 sigma^2)-zCDP."""
     multiplier = _EXAMPLE[2]
     releases = [_gaussian(name, multiplier) for name in ("gram", "class_grams", "targets")]
     return _theorem(_rho(releases), 3 / (2 * multiplier**2), "3/(2σ^2)", "m does not enter")
 
 
 def covariance_privacy(evidence: Evidence) -> Finding:
-    """Theorem 2.3: (T + 1)/(2 sigma^2)-zCDP."""
+    """Judge Theorem 2.3: (T + 1)/(2 sigma^2)-zCDP."""
     steps, _, multiplier = _EXAMPLE
     releases = [_gaussian("gram", multiplier), _gaussian("gradient", multiplier, steps)]
     return _theorem(_rho(releases), (steps + 1) / (2 * multiplier**2), "(T + 1)/(2σ^2)")
 
 
 def zcdp_of_epsilon_4(evidence: Evidence) -> Finding:
-    """zCDP of 0.154 at epsilon 4, delta 8e-7."""
+    """Judge the claim: epsilon 4 at delta 8e-7 is zCDP with rho = 0.154."""
 
     def events(rho: float) -> list[Event]:
         return [_gaussian("release", 1 / math.sqrt(2 * rho))]
@@ -74,13 +74,13 @@ def zcdp_of_epsilon_4(evidence: Evidence) -> Finding:
 
 
 def hessian_size(evidence: Evidence) -> Finding:
-    """[1000, 1664, 1664] is about 2.8 billion."""
+    """Judge the claim: a Hessian of shape [1000, 1664, 1664] has about 2.8 billion numbers."""
     entries = 1000 * 1664**2
     return decided(round(entries / 1e9, 1) == 2.8, COMPUTED, f"1000 * 1664^2 = {entries / 1e9:.3f} billion.")
 
 
 def deltas(evidence: Evidence) -> Finding:
-    """delta, and what epsilon = infinity turns off."""
+    """Judge the claim on delta, and on what epsilon = infinity turns off."""
     printed = {(row["dataset"], float(row["delta"])) for row in evidence.rows if row["table"] != "1" and row["delta"]}
     text = "; ".join(f"{dataset} {upper_bound(delta)}" for dataset, delta in sorted(printed))
     text += f". For ImageNet-1k, 1/n = {1 / _IMAGENET_RECORDS:.3g} is smaller than its δ"
@@ -91,7 +91,7 @@ def deltas(evidence: Evidence) -> Finding:
 
 
 def full_batch(evidence: Evidence) -> Finding:
-    """Full batches: as many steps as epochs."""
+    """Judge the claim: batches are full, with as many steps as epochs."""
     noised = [cell for cell in evidence.cells if cell.ledger["events"]]
     wrong = [cell for cell in noised if not _full_batch(cell.ledger["events"], cell.epochs)]
     text = "All captions of Tables 6-9 say full batch"
@@ -112,7 +112,7 @@ def _full_batch(events: Iterable[dict], epochs: int) -> bool:
 
 
 def initialisation(evidence: Evidence) -> Finding:
-    """Sigmoid cross-entropy with a bias of -10 for DP-Adam and DP-FC."""
+    """Judge the claim: DP-Adam and DP-FC use sigmoid cross-entropy with a bias of -10."""
     captions = {
         row["method"].removesuffix(" (caption)"): row["value"]
         for row in evidence.hyperparameters
@@ -135,7 +135,7 @@ def _head(hyperparameters: Mapping) -> tuple:
 
 
 def clipping_norms(evidence: Evidence) -> Finding:
-    """C = 1 for JFT-3B to ImageNet-1k, 0.005 elsewhere; 200 or 300 trials."""
+    """Judge the claim: C = 1 for JFT-3B to ImageNet-1k and 0.005 elsewhere, with 200 or 300 trials."""
     norms = [row for row in evidence.hyperparameters if row["parameter"] == "clipping_norm" and row["table"] in "6789"]
     wrong = [
         row

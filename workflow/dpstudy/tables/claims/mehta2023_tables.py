@@ -28,7 +28,7 @@ def _printed(evidence: Evidence, dataset: str, method: str, epochs: int, epsilon
 
 
 def headline(evidence: Evidence) -> Finding:
-    """88.0 at epsilon 8 and 84.3 at 0.1 on ImageNet-1k."""
+    """Judge the claim: 88.0 at epsilon 8 and 84.3 at 0.1 on ImageNet-1k."""
     table_1 = _table_1(evidence, own=True)
     found = [
         (table_1[IMAGENET, 8.0], _printed(evidence, IMAGENET, FC, 10, 8.0)),
@@ -41,7 +41,7 @@ def headline(evidence: Evidence) -> Finding:
 
 
 def beats_the_state_of_the_art(evidence: Evidence) -> Finding:
-    """Table 1 against the previous state of the art."""
+    """Judge the claim: Table 1 exceeds the previous state of the art."""
     before, own = _table_1(evidence, own=False), _table_1(evidence, own=True)
     losses = [
         f"{dataset} {number(epsilon)}" for (dataset, epsilon), value in before.items() if own[dataset, epsilon] <= value
@@ -54,7 +54,7 @@ def beats_the_state_of_the_art(evidence: Evidence) -> Finding:
 
 
 def summary_differs_once(evidence: Evidence) -> Finding:
-    """Table 1 equals the best of Tables 2-4 but for one cell."""
+    """Judge the claim: Table 1 equals the best of Tables 2-4, except for one cell."""
     differing = []
     for (dataset, epsilon), value in _table_1(evidence, own=True).items():
         grid = evidence.printed.at(dataset=dataset)
@@ -65,21 +65,21 @@ def summary_differs_once(evidence: Evidence) -> Finding:
 
 
 def distance_to_the_best(evidence: Evidence) -> Finding:
-    """The caption's 1.1 points between 88.9 and 91."""
+    """Judge the caption's claim of 1.1 points between 88.9 and 91."""
     value = _printed(evidence, IMAGENET, NEWTON, 10, math.inf)
     distance = BEST_WITHOUT_PRIVACY - value
     return decided(abs(distance - 1.1) < 0.05, PRINTED, f"91 - {value} = {distance:.1f}, said to be 1.1")
 
 
 def last_layer_is_close(evidence: Evidence) -> Finding:
-    """Less than 2 points between the last layer and the whole network, without privacy."""
+    """Judge the claim: without privacy the last layer is within 2 points of the whole network."""
     value = _printed(evidence, IMAGENET, NEWTON, 10, math.inf)
     text = f"90.45 (cited, whole network) - {value} = {WHOLE_NETWORK - value:.2f}, below 2"
     return decided(WHOLE_NETWORK - value < 2, PRINTED, text, f"Not measured: {_JFT}.")
 
 
 def private_is_close(evidence: Evidence) -> Finding:
-    """Less than 2.5 points between epsilon 8 and the whole network without privacy, 3 to the best."""
+    """Judge the claim: epsilon 8 is within 2.5 points of the non-private whole network, and 3 of the best."""
     value = _printed(evidence, IMAGENET, FC, 10, 8.0)
     near, far = WHOLE_NETWORK - value, BEST_WITHOUT_PRIVACY - value
     text = f"90.45 (cited) - {value} = {near:.2f}, below 2.5; 91 (cited) - {value} = {far:.1f}, said to be 3"
@@ -98,7 +98,7 @@ def _rows(grid: Grid, method: str) -> list[tuple[str, int]]:
 
 
 def imagenet_jft(evidence: Evidence) -> Finding:
-    """Table 2, JFT: FC best for epsilon in [0.1, 8], LS below."""
+    """Judge the claim on Table 2, JFT: FC is best for epsilon in [0.1, 8], LS below."""
 
     def parts(grid: Grid) -> list[Part]:
         grid = grid.at(IMAGENET, "JFT-3B")
@@ -117,7 +117,7 @@ def imagenet_jft(evidence: Evidence) -> Finding:
 
 
 def imagenet_21k(evidence: Evidence) -> Finding:
-    """Table 2, ImageNet-21k: FC with 10 epochs best across the board."""
+    """Judge the claim on Table 2, ImageNet-21k: FC with 10 epochs is best throughout."""
 
     def parts(grid: Grid) -> list[Part]:
         grid = grid.at(IMAGENET, "ImageNet-21k")
@@ -132,7 +132,7 @@ def imagenet_21k(evidence: Evidence) -> Finding:
 
 
 def cifar10(evidence: Evidence) -> Finding:
-    """Table 3: FC with 10 epochs best, but for JFT at epsilon 0.01, where LS is."""
+    """Judge the claim on Table 3: FC with 10 epochs is best, except that LS is for JFT at epsilon 0.01."""
 
     def split(grid: Grid, exception: bool) -> Iterator[tuple]:
         for name, place, epsilon in cells(grid):
@@ -151,7 +151,7 @@ def cifar10(evidence: Evidence) -> Finding:
 
 
 def cifar100(evidence: Evidence) -> Finding:
-    """Table 4: FC best at moderate epsilon, LS at very strict ones depending on pre-training."""
+    """Judge the claim on Table 4: FC is best at moderate epsilon, LS at very strict ones by pre-training."""
 
     def parts(grid: Grid) -> list[Part]:
         grid = grid.at(CIFAR100)
@@ -171,7 +171,7 @@ def cifar100(evidence: Evidence) -> Finding:
 
 
 def monotone(evidence: Evidence) -> Finding:
-    """Accuracy grows with epsilon, but for a few cells."""
+    """Judge the claim: accuracy grows with epsilon, except in a few cells."""
 
     def parts(grid: Grid) -> list[Part]:
         triples = (
@@ -190,7 +190,7 @@ def monotone(evidence: Evidence) -> Finding:
 
 
 def figure_1(evidence: Evidence) -> Finding:
-    """The series of Figure 1 are the DP-FC rows of the tables."""
+    """Judge the claim: the series of Figure 1 are the DP-FC rows of the tables."""
     series = {str(key[0]) for key in evidence.printed.values if key[1] == FC}
     text = f"DP-FC rows stand in Tables 2-4 for {len(series)} series: {', '.join(sorted(series))}"
     return undecided("The figure is an image whose points and range the text does not give.", text)

@@ -1,4 +1,4 @@
-"""What the spec of a claims table calls the papers' methods, pre-trainings and experiments."""
+"""The names in a claims table's spec: the paper's methods, pre-trainings and roles, and the entries for each."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -77,7 +77,7 @@ ROLES = {
 
 
 def why_another(dataset: str, called: str, classes: int) -> str:
-    """Why the cells of a data set are no evidence about the paper's that it is called; "" where nothing is against it.
+    """The reason why a data set is not the paper's of this name (its number of classes); "" if it may be.
 
     Args:
         classes: that its cells tell apart.
@@ -96,7 +96,7 @@ def _plain(name: str) -> str:
 
 
 def entries_of(spec: Mapping) -> list[tuple[str, int, str]]:
-    """(method, epochs, entry) of the spec's `methods`; an entry without epochs makes one pass."""
+    """(method, epochs, entry) triples in the spec's `methods`; without epochs an entry has one."""
     found = []
     for method, given in spec.get("methods", {}).items():
         by_epochs = given if isinstance(given, Mapping) else {1: given}
@@ -105,7 +105,7 @@ def entries_of(spec: Mapping) -> list[tuple[str, int, str]]:
 
 
 def roles_of(spec: Mapping) -> Iterator[tuple[str, str, str, str]]:
-    """(data set, role, features, entry) of the spec's `roles`, in order."""
+    """(data set, role, features, entry) tuples in the spec's `roles`, in order."""
     for dataset, roles in spec.get("roles", {}).items():
         for role, places in roles.items():
             for place in [places] if isinstance(places, Mapping) else places:

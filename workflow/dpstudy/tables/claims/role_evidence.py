@@ -1,5 +1,4 @@
-"""What claims of papers with roles are judged by: the printed numbers, and a study's cells in the roles of the paper's
-experiments."""
+"""Gathering the evidence for claims of papers with roles: printed numbers, and a study's cells by role."""
 
 import itertools
 import math
@@ -29,8 +28,11 @@ PAPERS = {
 
 
 class Place(NamedTuple):
-    """A cell in a role of its paper: (data set, features, entry, epsilon) of the study, the paper's name of its data
-    set, and the backbone where the paper compares these."""
+    """A cell in a role of its paper.
+
+    (data set, features, entry, epsilon) of the study, the paper's name of its data set, and the backbone where the
+    paper compares these.
+    """
 
     cell: tuple[str, str, str, str]
     data: str
@@ -38,7 +40,7 @@ class Place(NamedTuple):
     backbone: str = ""
 
     def run(self, n: int, accuracy: Value, *documents: Any, **more: Any) -> Run:
-        """The place with what was found there; see `Run`."""
+        """The cell's `Run` in its role, with its results."""
         _, features, entry, epsilon = self.cell
         named = f"{self.data}, {self.backbone}" if self.backbone else self.data
         found = Run(named, self.role, f"{entry}, {features}", float(epsilon), n, accuracy, *documents, **more)
@@ -46,7 +48,7 @@ class Place(NamedTuple):
 
 
 def places(spec: Mapping, epsilons: Sequence[str], by_backbone: bool) -> Iterator[Place]:
-    """Where a table's spec has roles, in order; not all need be cells."""
+    """The cells that a table's spec assigns to roles, in order; the study may lack some."""
     for (dataset, role, features, entry), epsilon in itertools.product(roles_of(spec), epsilons):
         data = spec.get("counterparts", {}).get(dataset, {}).get("dataset", dataset)
         yield Place((dataset, features, entry, epsilon), data, role, features if by_backbone else "")
@@ -54,9 +56,11 @@ def places(spec: Mapping, epsilons: Sequence[str], by_backbone: bool) -> Iterato
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that claims are judged by: the paper's accuracies and ours, its rows of hyperparameters.csv and results.csv,
-    what our accuracies are (areas under curves stand in percent, too), and why other cells of ours are no evidence, a
-    sentence each."""
+    """The evidence for judging the claims of a paper with roles.
+
+    The paper's accuracies and ours, its rows of hyperparameters.csv and results.csv, what our accuracies are (areas
+    under curves stand in percent, too), and why other cells of ours are no evidence, a sentence each.
+    """
 
     printed: Scores
     ours: Scores
@@ -67,14 +71,14 @@ class Evidence:
 
 
 def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
-    """A metric over seeds, in percent."""
+    """The mean of a metric over seeds with its standard error, in percent."""
     scale = 1.0 if metric_of(metric).percent else 100.0
     mean, _, std = mean_median_std([scale * value for value in numbers])
     return Value(mean, std / math.sqrt(len(numbers)) if len(numbers) > 1 else None)
 
 
 def gather(name: str, spec: Mapping, results: Results) -> Evidence:
-    """All that the claims of a table's spec are judged by.
+    """The evidence for judging the claims of a table's spec.
 
     Cells at a finite epsilon count only if their guarantee is proved at no more than that epsilon; those of CONTROLS
     count all the same, since the claims compare them at their target. Of several cells in one role the best counts. Of
@@ -101,7 +105,7 @@ def evidence_of(
     metric: str = "top1",
     left_out: Sequence[str] = (),
 ) -> Evidence:
-    """The same of runs that are there already; see `gather`.
+    """The evidence from given runs; see `gather`.
 
     Args:
         name: of the paper.
@@ -202,6 +206,6 @@ def _searches(
 
 
 def curve_value(run: Run, epsilon: float) -> Value | None:
-    """The accuracy of a run when it had spent at most `epsilon`; None before its first point."""
+    """The accuracy of a run at the last point where it had spent at most `epsilon`; None before the first point."""
     within = [point for point in run.curve if point.spent is not None and point.spent <= epsilon]
     return within[-1].accuracy if within else None

@@ -1,5 +1,7 @@
-"""Accuracies by (data set, role, epsilon), the paper's or ours, for papers whose experiments differ in more than one
-method: a role is what a model is in the paper, such as its linear one or its CNN with shuffled batches."""
+"""Accuracies by (data set, role, epsilon), printed or ours, for papers whose experiments vary more than the method.
+
+A role is what a model is in the paper, such as its linear one or its CNN with shuffled batches.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +22,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """One cell of the study.
+    """One cell of the study in a role.
 
     Attributes:
         dataset: what the paper calls it; of a paper that compares backbones, with the backbone: "CIFAR-10, ResNet50".
@@ -48,14 +50,13 @@ class Run:
 
     @property
     def data(self) -> str:
-        """The data set alone."""
+        """The paper's data set, without the backbone."""
         return self.dataset.removesuffix(f", {self.backbone}") if self.backbone else self.dataset
 
 
 @dataclass(frozen=True)
 class Search:
-    """A search over hyper-parameters: its min, max, median and mad in percent, its trials where they are known, and how
-    many others failed."""
+    """A hyper-parameter search: min, max, median and mad in percent, its trials where known, and failed trials."""
 
     statistics: Mapping[str, float]
     trials: Sequence[Mapping] = ()
@@ -64,7 +65,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Scores:
-    """Accuracies.
+    """The accuracies of a paper, or of our cells, by role.
 
     Attributes:
         values: (data set, role, epsilon) -> value; epsilon is math.inf without privacy.
@@ -79,7 +80,7 @@ class Scores:
     resized: Sequence[Run] = ()
 
     def get(self, dataset: str, role: str, epsilon: float) -> Value | None:
-        """One value, or None."""
+        """The accuracy in this role, or None."""
         return self.values.get((dataset, role, epsilon))
 
     @property
@@ -88,7 +89,7 @@ class Scores:
         return list(dict.fromkeys(dataset for dataset, _, _ in self.values))
 
     def epsilons(self, dataset: str, role: str) -> list[float]:
-        """Where a role has a number, ascending."""
+        """The epsilons at which a role has a number, ascending."""
         return sorted(key[2] for key in self.values if key[:2] == (dataset, role))
 
     def best(self, dataset: str, role: str, most: float = math.inf) -> Value | None:
@@ -112,11 +113,11 @@ class Scores:
         return [run for run in self.runs if run.role in roles]
 
     def of_any_size(self, role: str) -> list[Run]:
-        """The same of a role, on any number of records."""
+        """The runs in a role, including those on another number of records."""
         return [run for run in (*self.runs, *self.resized) if run.role == role]
 
     def in_order(self, role: str, wanted: Callable[[Run], bool] = lambda run: True) -> list[list[Run]]:
-        """The runs of a role, in order, a list for each data set and epsilon."""
+        """Lists of a role's runs in order, one per data set and epsilon."""
         groups: dict[tuple, list[Run]] = {}
         for run in self.of_role(role):
             if wanted(run):
@@ -127,7 +128,7 @@ class Scores:
 def up(
     groups: Sequence[Sequence[Run]], value: Callable[[Run], Value | None] = lambda run: run.accuracy
 ) -> list[tuple[str, Value | None, Value | None]]:
-    """(name, later, earlier) of each two neighbours in lists of runs."""
+    """(name, later, earlier) for each pair of neighbours in lists of runs."""
     return [
         (f"{later.dataset} {number(later.epsilon)}, {later.entry}", value(later), value(earlier))
         for group in groups
@@ -136,7 +137,7 @@ def up(
 
 
 def ends(groups: Sequence[Sequence[Run]], **value) -> list[tuple[str, Value | None, Value | None]]:
-    """(name, last, first) of lists of runs."""
+    """(name, last, first) for each list of runs."""
     return up([[group[0], group[-1]] for group in groups if len(group) > 1], **value)
 
 
@@ -145,7 +146,7 @@ _LEFT_OUT = 0.99  # of the records: what is left when matches of public images a
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper with roles prints.
+    """The printed numbers of a paper with roles.
 
     Attributes:
         scores: from its rows of results.csv to its accuracies.
@@ -163,10 +164,10 @@ class Printed:
     by_backbone: bool = False
 
     def level(self, scores: Scores, dataset: str, value: Value | None) -> Value | None:
-        """A number of the paper's, to compare accuracies with; None where they are of cells on fewer records."""
+        """A printed number for comparison; None where our cells have too few records for it."""
         few = any(run.n < self.least(dataset) for run in scores.runs if run.dataset == dataset)
         return None if few else value
 
     def least(self, dataset: str) -> float:
-        """The fewest records beside whose cells numbers stand: those that matched a public image may be left out."""
+        """The fewest records for comparison with printed numbers; those matching a public image may be left out."""
         return _LEFT_OUT * self.fewest.get(dataset, 0)

@@ -1,4 +1,4 @@
-"""Accuracy on training records, which claims look at where a study measures it (train_top1)."""
+"""Accuracy on training records in claims, where the study measures it (train_top1)."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -10,12 +10,12 @@ from dpstudy.tables.claims.scores import Run
 
 
 def on_training(run: Run) -> Value | None:
-    """A cell's accuracy on its training records; None where the study does not measure it (train_top1)."""
+    """A cell's accuracy on its training records; None where the study does not measure it."""
     return _over_seeds(run, lambda row: row[ON_TRAINING])
 
 
 def gap(run: Run) -> Value | None:
-    """By how much that exceeds the accuracy on the test split."""
+    """The accuracy on training records minus that on the test split."""
     return _over_seeds(run, lambda row: row[ON_TRAINING] - row["top1"])
 
 

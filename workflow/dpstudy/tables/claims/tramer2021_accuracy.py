@@ -32,7 +32,7 @@ _ALIKE = 0.2  # points that Table 19 differs by at most
 
 
 def linear_over_cnns(evidence: Evidence) -> Finding:
-    """Linear models on ScatterNet features beat CNNs at every epsilon up to 3."""
+    """Judge the claim: linear models on ScatterNet features beat CNNs at every epsilon up to 3."""
 
     def along(scores: Scores) -> list[tuple[str, Value | None, Value]]:
         return [
@@ -58,7 +58,7 @@ def linear_over_cnns(evidence: Evidence) -> Finding:
 
 
 def budget_on_cifar(evidence: Evidence) -> Finding:
-    """66.2 % at epsilon 7.53 is matched at 2.6."""
+    """Judge the claim: 66.2 % at epsilon 7.53 is matched at 2.6."""
     goal, before = _PRIOR_CIFAR
     printed = f"e^({before} - {_STATED_CIFAR}) = {math.exp(before - _STATED_CIFAR):.0f}; the text has 134"
     runs = [run for run in evidence.ours.of_role("linear") if run.dataset == CIFAR and run.curve]
@@ -92,7 +92,7 @@ def budget_on_cifar(evidence: Evidence) -> Finding:
 
 
 def end_points(evidence: Evidence) -> Finding:
-    """Figure 1's contents: its curves end where Tables 1 and 19 say."""
+    """Judge the claim: the curves of Figure 1 end at the numbers of Tables 1 and 19."""
     runs = [run for run in evidence.ours.of_role("linear", "cnn") if run.curve and run.curve[-1].spent is not None]
     triples = [
         (f"{run.dataset} {run.role} {number(run.epsilon)}", run.curve[-1].accuracy, target)
@@ -112,7 +112,7 @@ def end_points(evidence: Evidence) -> Finding:
 
 
 def poisson_and_shuffle(evidence: Evidence) -> Finding:
-    """Both ways of sampling give similar accuracy."""
+    """Judge the claim: Poisson sampling and shuffling give similar accuracy."""
 
     def parts(scores: Scores) -> list[Part]:
         triples = []
@@ -134,7 +134,7 @@ def poisson_and_shuffle(evidence: Evidence) -> Finding:
 
 
 def tighter_analysis(evidence: Evidence) -> Finding:
-    """A tighter analysis of DP-SGD would not close the gap."""
+    """Judge the claim: a tighter analysis of DP-SGD would not close the gap."""
     known = [run for run in evidence.ours.of_role("linear-printed") if run.ledger["epsilon"] is not None]
     spent = ", ".join(
         f"{run.dataset}: {upper_bound(run.ledger['epsilon'], places=2)} instead of {number(run.epsilon)}"
@@ -145,8 +145,12 @@ def tighter_analysis(evidence: Evidence) -> Finding:
 
 
 def underfitting(evidence: Evidence) -> Finding:
-    """Private models underfit: on training records, too, they stay below the same models without privacy, and they are
-    less ahead there of test records."""
+    """Judge the claim: private models underfit, so that they are worse on training records too.
+
+    They stay below the same models without privacy there, and are less ahead of test records.
+
+    They are less ahead there of test records.
+    """
     pairs = [
         (f"{private.dataset} {private.role} {number(private.epsilon)}", private, free)
         for role in MODELS

@@ -19,7 +19,7 @@ _SOURCES = "The study has no linear models on transferred features (the roles tr
 
 
 def more_data(evidence: Evidence) -> Finding:
-    """CNNs overtake ScatterNet features with about ten times more records."""
+    """Judge the claim: CNNs overtake ScatterNet features with about ten times more records."""
     few = [triple for role in _HANDCRAFTED for triple in _over(evidence, role, "cnn", False)]
     many = [triple for role in _HANDCRAFTED for triple in _over(evidence, "cnn", role, True)]
     return on_cells(
@@ -43,7 +43,7 @@ def _over(evidence: Evidence, left: str, right: str, extended: bool) -> list[tup
 
 
 def longer_with_more_data(evidence: Evidence) -> Finding:
-    """With more data, more steps and higher rates are best (Table 16)."""
+    """Judge the claim: with more data, more steps and higher rates are best (Table 16)."""
     series: dict[tuple[str, str], list[tuple[int, Fraction]]] = {}
     for row in evidence.hyperparameters:
         if row["table"] == "16":
@@ -64,7 +64,7 @@ def longer_with_more_data(evidence: Evidence) -> Finding:
 
 
 def pseudo_labels(evidence: Evidence) -> Finding:
-    """More, pseudo-labelled records do not lower the accuracy without privacy."""
+    """Judge the claim: additional pseudo-labelled records do not lower the accuracy without privacy."""
     triples = [
         (f"{run.role.removeprefix('nonprivate-')}, {run.n:,} records", run.accuracy, base.accuracy)
         for role in (f"nonprivate-{model}" for model in MODELS)
@@ -80,7 +80,7 @@ def pseudo_labels(evidence: Evidence) -> Finding:
 
 
 def transfer_reaches(evidence: Evidence) -> Finding:
-    """Figure 5's contents: what is printed at epsilon 2 is reached."""
+    """Judge the claim: the numbers printed for epsilon 2 (Figure 5) are reached."""
     triples = [
         (role, evidence.ours.get(CIFAR, role, 2.0), level(evidence.ours, CIFAR, evidence.printed.get(CIFAR, role, 2.0)))
         for role in _ROLES
@@ -89,7 +89,7 @@ def transfer_reaches(evidence: Evidence) -> Finding:
 
 
 def random_features(evidence: Evidence) -> Finding:
-    """Many random features are bad for private learning."""
+    """Judge the claim: many random features are bad for private learning."""
 
     runs = evidence.ours.of_role("random-patches")  # of one data set and epsilon: from few features to many
     costs = [

@@ -1,4 +1,4 @@
-"""The numbers that tramer2021 prints, in the roles of its experiments."""
+"""The printed numbers of tramer2021 by role."""
 
 import math
 from collections.abc import Mapping, Sequence

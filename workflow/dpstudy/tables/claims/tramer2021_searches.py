@@ -45,7 +45,7 @@ def _judged(evidence: Evidence, parts_of: Callable[[Scores], list[Part]]) -> Fin
 
 
 def worst_over_best(evidence: Evidence) -> Finding:
-    """On CIFAR-10 the worst linear setting beats the best CNN's."""
+    """Judge the claim: on CIFAR-10 the worst linear setting beats the best CNN's."""
 
     def parts(scores: Scores) -> list[Part]:
         triples = _against(scores, [CIFAR], ("linear", "min"), ("cnn", "max"))
@@ -55,7 +55,7 @@ def worst_over_best(evidence: Evidence) -> Finding:
 
 
 def median_over_best(evidence: Evidence) -> Finding:
-    """On MNIST and Fashion-MNIST the median linear setting beats the best CNN's."""
+    """Judge the claim: on MNIST and Fashion-MNIST the median linear setting beats the best CNN's."""
 
     def parts(scores: Scores) -> list[Part]:
         triples = _against(scores, [MNIST, FASHION], ("linear", "median"), ("cnn", "max"))
@@ -65,7 +65,7 @@ def median_over_best(evidence: Evidence) -> Finding:
 
 
 def random_settings(evidence: Evidence) -> Finding:
-    """ScatterNet models are nearly as good with random hyper-parameters as with the best."""
+    """Judge the claim: ScatterNet models are nearly as good with random hyper-parameters as with the best."""
 
     def parts(scores: Scores) -> list[Part]:
         everywhere = list(dict.fromkeys(dataset for dataset, _ in scores.searches))
@@ -82,7 +82,7 @@ def random_settings(evidence: Evidence) -> Finding:
 
 
 def spread(evidence: Evidence) -> Finding:
-    """ScatterNet CNNs vary less than CNNs, linear models least."""
+    """Judge the claim: ScatterNet CNNs vary less than CNNs, and linear models least."""
 
     def parts(scores: Scores) -> list[Part]:
         everywhere = list(dict.fromkeys(dataset for dataset, _ in scores.searches))
@@ -95,7 +95,7 @@ def spread(evidence: Evidence) -> Finding:
 
 
 def best_by_value(trials: Sequence[Mapping], parameter: str) -> dict[float | str, float]:
-    """Value of a hyper-parameter -> the best trial with it, in percent, values ascending; labels are in no order."""
+    """Value of a hyper-parameter -> the best trial with it, in percent, in ascending order (labels in no order)."""
     found: dict[float | str, float] = {}
     for trial in trials:
         if trial.get(parameter) is not None:
@@ -105,8 +105,13 @@ def best_by_value(trials: Sequence[Mapping], parameter: str) -> dict[float | str
 
 
 def maximum_is_stable(evidence: Evidence) -> Finding:
-    """The best accuracy hardly depends on one parameter, but for CNNs with large batches or low rates. What tells the
-    searches of a model apart, its normalisation, is a parameter too, as in the figure."""
+    """Judge the claim: the best accuracy hardly depends on one parameter, except for some CNNs.
+
+    These are CNNs with large batches or low rates. What tells the searches of a model apart, its normalisation, is a
+    parameter too, as in the figure.
+
+    What tells the searches of a model apart, its normalisation, is a parameter too, as in the figure.
+    """
     losses: dict[str, float] = {}
     for (dataset, model), search in evidence.ours.searches.items():
         for parameter in (*PARAMETERS, BY_LABEL):
@@ -127,7 +132,7 @@ def maximum_is_stable(evidence: Evidence) -> Finding:
 
 
 def boundary(evidence: Evidence) -> Finding:
-    """Best settings at the end of a searched range do not show a missed optimum."""
+    """Judge the claim: best settings at the end of a searched range do not show a missed optimum."""
     printed = _printed_boundaries(evidence)
     gains: dict[str, float] = {}
     for (dataset, model), search in evidence.ours.searches.items():

@@ -58,7 +58,7 @@ _COMMON = {"clipping_norm": 0.1, "momentum": 0.9, "optimiser": "momentum"}
 
 
 def sizes_and_accuracy(evidence: Evidence) -> Finding:
-    """ScatterNet models have as many parameters or more, and a smaller CNN changes little."""
+    """Judge the claim: ScatterNet models have as many parameters or more, and a smaller CNN changes little."""
 
     def parts(scores: Scores) -> list[Part]:
         sizes = _sizes(evidence, scores)
@@ -88,7 +88,7 @@ def _sizes(evidence: Evidence, scores: Scores) -> dict[tuple[str, str], int]:
 
 
 def counts_follow(evidence: Evidence) -> Finding:
-    """The printed layers give Table 4's counts, but not for the CNNs on ScatterNet features."""
+    """Judge whether the printed layers give Table 4's counts; for the CNNs on ScatterNet features they do not."""
     counted = {model: (parameters(model), int(text.removesuffix("K")) * 1000) for model, text in table_4().items()}
     wrong = {model for model, (ours, theirs) in counted.items() if abs(ours - theirs) >= ROUNDING}
     expected = {model for model in counted if model.startswith("ScatterNet+CNN")}
@@ -106,7 +106,7 @@ def counts_follow(evidence: Evidence) -> Finding:
 
 
 def noise_and_rate(evidence: Evidence) -> Finding:
-    """sigma is about c sqrt(B/N) at fixed epsilon, delta and epochs."""
+    """Judge the claim: sigma is about c sqrt(B/N) at fixed epsilon, delta and epochs."""
     constants = [_constant(batch) for batch in _BATCHES]
     spread = max(constants) / min(constants) - 1
     text = ", ".join(f"B = {batch}: {constant:.1f}" for batch, constant in zip(_BATCHES, constants, strict=True))
@@ -126,7 +126,7 @@ def _constant(batch: int) -> float:
 
 
 def normalisation_privacy(evidence: Evidence) -> Finding:
-    """Claim B.5: private normalisation is (alpha, alpha/sigma^2)-RDP."""
+    """Judge Claim B.5: private normalisation is (alpha, alpha/sigma^2)-RDP."""
     differences, texts = [], []
     for sigma in (6.0, 8.0):
         found = rdp_curve([Event(name, "gaussian", sigma, 1.0) for name in ("mean", "square")], _ORDERS)
@@ -138,7 +138,7 @@ def normalisation_privacy(evidence: Evidence) -> Finding:
 
 
 def plain_conversion_valid(evidence: Evidence) -> Finding:
-    """Lemma B.4: epsilon + log(1/delta)/(alpha - 1)."""
+    """Judge Lemma B.4: the conversion epsilon + log(1/delta)/(alpha - 1)."""
     pairs = {}
     for sigma in (0.5, 1.0, 2.0, 8.0):
         release = [Event("release", "gaussian", sigma, 1.0)]
@@ -160,7 +160,7 @@ def _printed(epsilon: float) -> str:
 
 
 def scatternet_shapes(evidence: Evidence) -> Finding:
-    """3,969 features of a 28x28 grey image, 15,552 of a 32x32 RGB one."""
+    """Judge the claim: 3,969 features of a 28x28 grey image, 15,552 of a 32x32 RGB one."""
     orders = 1 + _SCALES * _ANGLES + _ANGLES**2 * math.comb(_SCALES, 2)  # paths of order 0, 1 and 2
     found = {name: channels * orders * (side // 2**_SCALES) ** 2 for name, (channels, side, _) in _SCATTERNETS.items()}
     text = f"1 + J L + L^2 J(J - 1)/2 = {orders} a channel; {', '.join(f'{k} {v:,}' for k, v in found.items())}"
@@ -178,7 +178,7 @@ def scatternet_shapes(evidence: Evidence) -> Finding:
 
 
 def common_settings(evidence: Evidence) -> Finding:
-    """C = 0.1, momentum 0.9, delta = 1e-5 for all private runs."""
+    """Judge the claim: C = 0.1, momentum 0.9 and delta = 1e-5 in all private runs."""
     wanted = {"clipping_norm": "0.1", "momentum": "0.9"}
     rows = [
         row for row in evidence.hyperparameters if row["parameter"] in wanted and row["table"] in ("10", "12", "15")
@@ -198,7 +198,7 @@ def _is_common(hyperparameters) -> bool:
 
 
 def iteration_noise(evidence: Evidence) -> Finding:
-    """DP-SGD needs less noise than amplification by iteration, but for epsilon above 40 or below 0.2.
+    """Judge the claim: DP-SGD needs less noise than amplification by iteration, for epsilon from 0.2 to 40.
 
     Judged by the noise that is certified; the accounting that we take the paper's to be stands beside it.
     """
@@ -238,7 +238,7 @@ def _levels(epsilon: str, accounting: str) -> tuple[float, float]:
 
 
 def more_steps_for_more_records(evidence: Evidence) -> Finding:
-    """With more records DP-SGD takes more steps, or less noise a step, for the same epsilon."""
+    """Judge the claim: with more records DP-SGD can take more steps, or less noise, for the same epsilon."""
     steps, levels = zip(*(_steps_and_noise(records) for records in _MORE_RECORDS), strict=True)
     text = ", ".join(
         f"N = {records:,}: {taken:,} steps with σ = {levels[0]:.2f}, or σ = {level:.2f} for {_STEPS}"
@@ -264,7 +264,7 @@ def _steps_and_noise(records: int) -> tuple[int, float]:
 
 
 def iteration_accuracy(evidence: Evidence) -> Finding:
-    """Amplification by iteration is worse than DP-SGD for epsilon from 1 to 3."""
+    """Judge the claim: amplification by iteration is worse than DP-SGD for epsilon from 1 to 3."""
 
     def parts(scores: Scores) -> list[Part]:
         pairs = [

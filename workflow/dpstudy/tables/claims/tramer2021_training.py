@@ -19,7 +19,7 @@ _EXAMPLE = (4, 512, Fraction(1, 4), Fraction(3, 2))  # k, B, eta and sigma at wh
 
 
 def lower_rate_with_noise(evidence: Evidence) -> Finding:
-    """The best rate with noise is about ten times lower than without."""
+    """Judge the claim: the best learning rate with noise is about ten times lower than without."""
     rates: dict[tuple[str, str], float] = {}
     for row in evidence.hyperparameters:
         if row["table"] == "14" and row["parameter"].startswith("learning_rate"):
@@ -54,8 +54,11 @@ def _finals(scores: Scores, left: str, right: str, datasets: Sequence[str] = ())
 
 
 def convergence(datasets: Sequence[str]):
-    """The judge of Figure 3's claim on some data sets: at the low rate training is alike with and without noise and
-    ScatterNet models converge faster; at the high rate noise costs much."""
+    """The function that judges Figure 3's claim on some data sets.
+
+    At the low rate training is alike with and without noise and ScatterNet models converge faster; at the high rate
+    noise costs much.
+    """
 
     def claim(evidence: Evidence) -> Finding:
         def parts(scores: Scores) -> list[Part]:
@@ -111,7 +114,7 @@ def _early(run: Run) -> Value | None:
 
 
 def batch_sizes(evidence: Evidence) -> Finding:
-    """With rates scaled by the batch, CNNs' training curves hardly depend on the batch."""
+    """Judge the claim: with rates scaled by the batch, CNNs' training curves hardly depend on the batch."""
     runs = evidence.ours.of_role("cnn-batches")
     triples = []
     for run in runs:
@@ -138,7 +141,7 @@ def batch_sizes(evidence: Evidence) -> Finding:
 
 
 def one_large_step(evidence: Evidence) -> Finding:
-    """k steps at (B, eta, sigma) add the noise of one at (kB, k eta, sqrt(k) sigma)."""
+    """Judge the claim: k steps at (B, eta, sigma) add the noise of one at (kB, k eta, sqrt(k) sigma)."""
     k, batch, rate, sigma = _EXAMPLE
     several = k * rate**2 * sigma**2 / batch**2
     one = (k * rate) ** 2 * (k * sigma**2) / (k * batch) ** 2

@@ -1,4 +1,4 @@
-"""Styles of tables and figures: a name in a spec is that of a module here, which has an object STYLE.
+"""Styles of tables and figures: a spec's `style` names a module here, which has an object STYLE.
 
 No list of them is kept in code: a new style is a new file, and makes nothing stale that others have made.
 """
@@ -15,7 +15,7 @@ USUAL = {"tables": "plain", "figures": "epsilons"}  # where a spec names none
 
 
 def names(kind: str) -> list[str]:
-    """Every style of `tables` or `figures`."""
+    """The names of all styles of `tables` or `figures`."""
     return sorted(found.name for found in pkgutil.iter_modules(importlib.import_module(f"{__name__}.{kind}").__path__))
 
 

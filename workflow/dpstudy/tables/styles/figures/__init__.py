@@ -1,1 +1,1 @@
-"""Kinds of figures, one a file."""
+"""Figure styles, one per module."""

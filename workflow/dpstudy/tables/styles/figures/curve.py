@@ -39,7 +39,7 @@ _WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.7, 3
 
 @dataclass(frozen=True)
 class Curve:
-    """One line: (step, x, mean, std, number of seeds) in the order of steps, in the colour of the label `like`."""
+    """One line: (step, x, mean, std, number of seeds) in the order of steps, coloured like the label `like`."""
 
     panel: str
     label: str
@@ -49,12 +49,12 @@ class Curve:
 
     @property
     def cited(self) -> bool:
-        """Whether it is what a paper prints, and no cell."""
+        """Whether the line is a paper's printed numbers rather than a cell."""
         return not self.cell["entry"]
 
 
 def draw_curves(name: str, spec: dict, results: Results) -> Drawn:
-    """Draw what a spec names: panels of lines, and what is `cited` beside those of a single panel.
+    """The figure of a spec: panels of lines, with cited numbers beside those of a single panel.
 
     Raises:
         StudyError: a cell has no such metric, or x is the epsilon of a cell without noise.
@@ -108,8 +108,10 @@ def _cited(panel: str, row: dict, metric: str) -> Curve:
 def draw(
     curves: list[Curve], spec: dict, axes: Mapping[str, Sequence[str]], chances: Sequence[float | None] = ()
 ) -> Figure:
-    """The figure: one legend for all panels, in which a label looks the same, coloured as its first line's entry is;
-    `chances` are the panels' levels of chance."""
+    """The figure, with one legend for all panels.
+
+    A label looks the same in each, coloured as its first line's entry is; `chances` are the panels' chance levels.
+    """
     from matplotlib.figure import Figure
 
     from dpstudy.tables.lettering import legend_columns

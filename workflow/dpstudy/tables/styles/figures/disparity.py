@@ -36,7 +36,7 @@ _OPEN: dict[str, Any] = {"color": "black", "marker": "o", "markerfacecolor": "wh
 
 
 def draw_disparities(name: str, spec: dict, results: Results) -> Drawn:
-    """Draw what a spec names, a panel a row. Raises: as `lay_disparities`."""
+    """The figure of a spec, with a panel per row. Raises: as `lay_disparities`."""
     metric = spec.get("metric", "top1")
     scores = lay_disparities(name, spec, results, "figure")
     chance = chance_level(metric, {cell_name(*score.place) for score in scores}, results)
@@ -47,7 +47,7 @@ def draw_disparities(name: str, spec: dict, results: Results) -> Drawn:
 def draw(
     spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric: str, chance: float | None = None
 ) -> Figure:
-    """The figure. `axes` are the study's: each epsilon keeps its colour in every figure; `chance`: its level."""
+    """The figure. `axes` are the study's names, so that each epsilon keeps its colour; `chance` is the chance level."""
     from matplotlib.figure import Figure
 
     epsilons = axes["epsilons"]

@@ -36,7 +36,7 @@ _COLUMNS, _PANEL_HEIGHT = 3, 2.6  # panels side by side; inches a row of panels 
 
 
 def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
-    """Draw what a spec names. Raises: as `collect`."""
+    """The figure of a spec. Raises: as `collect`."""
     metric = spec.get("metric", "top1")
     series = collect(name, spec, results.axes, results.summary)
     gains = "gain_over" in spec
@@ -62,7 +62,7 @@ def _axis(metric: str, spec: dict) -> str:
 
 
 def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[dict]) -> list[Series]:
-    """The lines of a figure, panel by panel in config order, the published ones last.
+    """The lines of a figure, panel by panel in config order, published ones last.
 
     Args:
         name: its key under `figures`.
@@ -141,8 +141,10 @@ def draw(
     intervals: Intervals = MappingProxyType({}),
     chances: Mapping[str, float | None] = MappingProxyType({}),
 ) -> Figure:
-    """What is measured, one panel per data set, on a logarithmic axis that breaks before epsilon = inf. Bars are the
-    cells' intervals, or one standard deviation of what has none; `chances` are data sets' levels of chance."""
+    """The figure: one panel per data set, on a logarithmic axis with a break before epsilon = inf.
+
+    Bars are the cells' intervals, or one standard deviation of what has none; `chances` are data sets' chance levels.
+    """
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 

@@ -1,5 +1,6 @@
-"""How far training records are from the nearest others of their class (anon_smoothing, Figure 1): a histogram a
-class, as PDF, PNG, SVG and CSV.
+"""Histograms of training records' distances to their nearest neighbours of the same class (anon_smoothing, Fig. 1).
+
+Written as PDF, PNG, SVG and CSV.
 
 This is a statistic of private records without noise: no guarantee covers it, and it is not for publication.
 """
@@ -37,7 +38,7 @@ _LINES_TOLD_APART = len(COLOURS) * len(LINES)
 
 @dataclass(frozen=True)
 class Spacing:
-    """One class: its name, and (n,) each record's mean Euclidean distance to its nearest others of the class.
+    """One class, with (n,) each record's mean Euclidean distance to its nearest neighbours in the class.
 
     `distances` is empty where the class has fewer than two records; `n` counts them.
     """
@@ -48,17 +49,17 @@ class Spacing:
 
     @property
     def mean(self) -> float | None:
-        """None without distances."""
+        """The mean distance; None without distances."""
         return float(self.distances.mean()) if len(self.distances) else None
 
     @property
     def std(self) -> float | None:
-        """Over records; None for fewer than two distances."""
+        """The standard deviation over records; None for fewer than two distances."""
         return float(self.distances.std(ddof=1)) if len(self.distances) > 1 else None
 
 
 def draw_neighbours(name: str, spec: dict, results: Results) -> Drawn:
-    """Draw what a spec names; in the CSV, bin_i counts the records of a class whose distance is in it.
+    """The figure of a spec; in its CSV, bin_i counts the records of a class with distances in that bin.
 
     Raises:
         StudyError: a class that the data set does not have, too many classes, or none of two records.
@@ -78,7 +79,7 @@ def draw_neighbours(name: str, spec: dict, results: Results) -> Drawn:
 
 
 def spacings(where: str, folder: str | os.PathLike, classes: list[str] | None, neighbours: int) -> list[Spacing]:
-    """The distances within each of the `classes` (None: within all), in the order named.
+    """The distances within each of the `classes` (None: all classes), in the order named.
 
     A record with several labels belongs to each of its classes.
 
@@ -114,7 +115,7 @@ def spacings(where: str, folder: str | os.PathLike, classes: list[str] | None, n
 
 
 def draw(spec: dict, found: list[Spacing], counts: list[np.ndarray], edges: np.ndarray, neighbours: int) -> Figure:
-    """The figure: one panel, a stepped line for each class, of area 1."""
+    """The figure: one panel, with a stepped line of area 1 for each class."""
     from matplotlib.figure import Figure
 
     from dpstudy.tables.lettering import give_room, legend_place

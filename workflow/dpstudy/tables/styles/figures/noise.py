@@ -1,5 +1,7 @@
-"""Noise against epsilon or against the sampling rate (tramer2021, Figures 9 and 6): accounting alone, no cell, as PDF,
-PNG and CSV."""
+"""Noise multiplier against epsilon or sampling rate (tramer2021, Figures 9 and 6), by accounting alone.
+
+No cell is read. Written as PDF, PNG and CSV.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ _WIDTH, _HEIGHT = 6.3, 3.6
 
 @dataclass(frozen=True)
 class Series:
-    """One line: (epsilon, batch size, sampling rate, noise multiplier or None where none suffices) of each point.
+    """One line, with (epsilon, batch size, sampling rate, noise multiplier or None where none suffices) of each point.
 
     `constant` is c of the curve c sqrt(B/n) that fits the points best on a logarithmic axis; None along epsilon.
     """
@@ -42,7 +44,7 @@ class Series:
 
 
 def draw_noise(name: str, spec: dict, results: Results) -> Drawn:
-    """Draw what a spec names.
+    """The figure of a spec.
 
     Raises:
         StudyError: no series has a point.
@@ -61,7 +63,7 @@ def draw_noise(name: str, spec: dict, results: Results) -> Drawn:
 
 
 def collect(series: Mapping, noise: Mapping, x: str) -> Series:
-    """The noise at each epsilon and batch size of one entry of `series`."""
+    """The noise multipliers at each epsilon and batch size of one entry of `series`."""
     from dpstudy.privacy.noise_levels import noise_level
 
     delta, facts = float(noise["delta"]), {key: noise[key] for key in ("records", "epochs")}

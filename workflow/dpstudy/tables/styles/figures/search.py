@@ -1,5 +1,6 @@
-"""Searches seen through one hyper-parameter at a time: the median and the maximum over all trials that share a value of
-it (tramer2021, Figure 8), as PDF, PNG, SVG and CSV.
+"""Search results by one hyper-parameter at a time: median and maximum of trials per value (tramer2021, Figure 8).
+
+Written as PDF, PNG, SVG and CSV.
 
 Values are on the validation split: a search never sees the test split.
 """
@@ -37,7 +38,7 @@ _MEDIAN: dict[str, Any] = {"linestyle": "--", "markerfacecolor": "none"}
 
 @dataclass(frozen=True)
 class Point:
-    """The trials of one search with one value of a hyper-parameter.
+    """The trials of one search that share a hyper-parameter's value.
 
     Attributes:
         value: as text.
@@ -51,12 +52,12 @@ class Point:
 
     @property
     def median(self) -> float | None:
-        """None where every trial failed."""
+        """The median value; None where every trial failed."""
         return statistics.median(self.values) if self.values else None
 
     @property
     def best(self) -> float | None:
-        """None where every trial failed."""
+        """The best value; None where every trial failed."""
         return max(self.values, default=None)
 
 
@@ -70,7 +71,7 @@ class View:
 
 
 def draw_searches(name: str, spec: dict, results: Results) -> Drawn:
-    """Draw what a spec names.
+    """The figure of a spec.
 
     Raises:
         StudyError: a trials.parquet is missing or damaged, or every trial of a panel failed.
@@ -135,7 +136,7 @@ def _colours(searches: list[dict], names: Mapping[str, Sequence[str]]) -> dict[i
 
 
 def draw(spec: dict, views: list[View], names: Mapping[str, Sequence[str]], chance: float | None = None) -> Figure:
-    """The figure: a panel each; a colour a search, the maximum as a line and the median dashed; `chance`: its level."""
+    """The figure: a colour per search, the maximum as a solid line, the median dashed; `chance` is the chance level."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 

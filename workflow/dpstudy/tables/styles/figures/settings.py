@@ -1,5 +1,6 @@
-"""What suits a cell against what it was given: accuracy or a chosen setting by batch size, noise, copies and the like
-(de2022, Figures 2 to 4, 6, 7, 10 and 11), as PDF, PNG, SVG and CSV.
+"""Accuracy, or a chosen setting, against a setting of cells such as batch size, noise or augmentation multiplicity.
+
+de2022, Figures 2 to 4, 6, 7, 10 and 11; written as PDF, PNG, SVG and CSV.
 
 A line is made of cells of one epsilon. What is asked of a cell stands in its metrics.json: a metric, as mean over seeds
 with its bar (`bars.py`), or a hyper-parameter as it was used, chosen by a search or not.
@@ -75,7 +76,7 @@ class Point:
 
 
 def draw_settings(name: str, spec: dict, results: Results) -> Drawn:
-    """Draw what a spec names.
+    """The figure of a spec.
 
     Raises:
         StudyError: a cell has no such metric or setting, or its setting is no number.
@@ -130,7 +131,7 @@ def _value(where: str, document: dict, name: str) -> tuple[float, float | None, 
 
 
 def draw(spec: dict, panels: Sequence[Sequence[list[Point]]], chances: Sequence[float | None] = ()) -> Figure:
-    """The figure: a panel each, a colour and a marker a line; `chances` are the panels' levels of chance."""
+    """The figure: a colour and a marker per line; `chances` are the panels' chance levels."""
     from matplotlib.figure import Figure
 
     from dpstudy.tables.lettering import legend_columns

@@ -39,8 +39,10 @@ _WIDTH, _HEIGHT = 6.3, 3.1
 
 @dataclass(frozen=True)
 class Point:
-    """One cell: its data set, public n, delta and certified epsilon (None: none), and the metric over its seeds, with
-    its interval."""
+    """One cell: its data set, public n, delta and certified epsilon (None: none), and the metric with its interval.
+
+    The metric is the mean over its seeds.
+    """
 
     dataset: str
     n: int
@@ -53,7 +55,7 @@ class Point:
 
 
 def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
-    """Draw what a spec names.
+    """The figure of a spec.
 
     Raises:
         StudyError: a cell has no such metric, or two data sets of one line are of the same size.
@@ -105,7 +107,7 @@ def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, re
 def draw(
     spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]], chance: float | None = None
 ) -> Figure:
-    """The figure: one panel, n on a logarithmic axis with a tick for each size; `chance`: its level."""
+    """The figure: one panel, n on a logarithmic axis with a tick for each size; `chance` is the chance level."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullLocator
 

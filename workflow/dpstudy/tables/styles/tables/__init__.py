@@ -1,1 +1,1 @@
-"""Layouts of tables, one a file."""
+"""Table styles, one per module."""

@@ -1,4 +1,4 @@
-"""What each cell's guarantee is worth for adding or removing, zeroing out and replacing a unit, side by side."""
+"""The epsilon of each cell under add/remove, zero-out and replace-one adjacency, side by side."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _NOTES = (
 
 @dataclass(frozen=True)
 class Line:
-    """One cell and what it is certified for; None where there is no bound."""
+    """One cell and its epsilon under each adjacency; None where there is no bound."""
 
     place: tuple[str, str, str, str]
     delta: float
@@ -37,7 +37,7 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
 
 
 def lay_adjacencies(name: str, spec: dict, results: Results) -> list[Line]:
-    """The cells of a table, in config order: those at a finite epsilon, of its rows (features and entry) or of all.
+    """The lines of a table, in config order: cells at finite epsilons, of its rows (features and entry) or all.
 
     Raises:
         StudyError: a name that the study does not have, or no cell.

@@ -1,5 +1,4 @@
-"""A table in the layout of mehta2023's Table 1: at each epsilon the best of the study's entries, beside the previous
-state of the art and the best that the paper prints."""
+"""The layout of mehta2023's Table 1: the best entry at each epsilon, beside previous work and the paper's best."""
 
 from dataclasses import dataclass
 
@@ -25,8 +24,10 @@ CSV_HEADER = (
 
 @dataclass(frozen=True)
 class Line:
-    """One data set at one epsilon: the best cell with its row, the state of the art before the paper, the paper's
-    best; None where there is no such thing."""
+    """One data set at one epsilon: our best cell with its row, the previous state of the art, and the paper's best.
+
+    Each is None where there is no such thing.
+    """
 
     dataset: str
     epsilon: str
@@ -37,7 +38,7 @@ class Line:
 
     @property
     def difference(self) -> float | None:
-        """Ours minus published."""
+        """The difference ours - published."""
         if self.cell is None or self.published is None or self.published.value is None:
             return None
         return self.cell.number - self.published.value
@@ -49,7 +50,7 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
 
 
 def lay_best(name: str, spec: dict, results: Results) -> tuple[Table, list[Line]]:
-    """The cells that compete (see `lay_out`), and the best of them per data set and epsilon; the first of equals.
+    """The table of competing cells (see `lay_out`), and the best of them per data set and epsilon; the first of equals.
 
     Only cells that keep the epsilon of their column compete. The table's `published` and the data set's counterpart
     name the paper's rows; those that cite another source are the previous state of the art.

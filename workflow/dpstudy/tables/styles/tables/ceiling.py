@@ -1,5 +1,7 @@
-"""Printed accuracies beside the ceiling that the paper's sensitivities allow (ceiling.py), and how accuracies above
-it can come about: the study's cells with noise shared over classes beside the same with independent noise."""
+"""Printed accuracies beside their theoretical ceiling (ceiling.py), with controls that show how to exceed it.
+
+The controls are the study's cells with noise shared over classes beside the same with independent noise.
+"""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -30,7 +32,7 @@ _DELTA = {"CIFAR-10": 1e-5, "CIFAR-100": 1e-5, "ImageNet-1k": 8e-7}
 
 @dataclass(frozen=True)
 class PrintedCell:
-    """A printed cell, and the ceiling of its releases in percent."""
+    """A printed cell, and the ceiling of its accuracy in percent."""
 
     dataset: str
     pretraining: str
@@ -42,13 +44,13 @@ class PrintedCell:
 
     @property
     def above(self) -> bool:
-        """Whether what is printed exceeds the ceiling; a cell printed as at most 20 % is never flagged."""
+        """Whether the printed accuracy exceeds the ceiling; a cell printed as at most 20 % is never flagged."""
         return self.accuracy is not None and self.accuracy > self.ceiling
 
 
 @dataclass(frozen=True)
 class Control:
-    """A cell with shared noise (mean and std over seeds), the same with independent noise, and the ceiling of both."""
+    """A cell with shared noise (mean and std over seeds), its twin with independent noise, and the ceiling of both."""
 
     dataset: str
     features: str
@@ -60,7 +62,7 @@ class Control:
     ceiling: float | None
 
     def exceeds(self, cell: tuple[float, float, int]) -> bool:
-        """Whether one of the two exceeds the ceiling by more than two standard errors over seeds."""
+        """Whether a cell's accuracy exceeds the ceiling by more than two standard errors over seeds."""
         mean, std, seeds = cell
         return self.ceiling is not None and mean > self.ceiling + 2 * std / math.sqrt(seeds)
 

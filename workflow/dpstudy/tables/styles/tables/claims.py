@@ -1,4 +1,4 @@
-"""A paper's claims, each with a verdict and the numbers that it rests on."""
+"""A table of a paper's claims, with verdicts and the numbers behind them."""
 
 import itertools
 from collections.abc import Mapping

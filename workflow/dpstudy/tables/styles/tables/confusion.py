@@ -1,5 +1,7 @@
-"""Which classes are taken for which, in percent of those that are of a class; of several labels a record how many of
-those with one are found, and of those without it left alone. Of the whole test split, and of groups."""
+"""Confusion matrices in percent of each class, for the whole test split and for subgroups.
+
+Of several labels a record it tells how many of those with one are found, and of those without it left alone.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""How evenly a model serves subgroups: a metric on each group of the test split, and the gap between best and worst."""
+"""A metric on each subgroup of the test split, and the gap between the best and the worst."""
 
 from collections.abc import Iterator, Mapping
 

@@ -32,7 +32,7 @@ CSV_HEADER = (
 
 @dataclass(frozen=True)
 class Mean:
-    """Of one kind of cell over the draws that have it; `std` is over these, `certified` the largest."""
+    """The mean of one kind of cell over repeated splits; `std` is over these, `certified` the largest."""
 
     certified: float | None
     guarantee: str

@@ -1,5 +1,7 @@
-"""Tables in the layout of mehta2023's Tables 2-4: groups of rows by pre-training, rows by method and epochs, columns
-by epsilon with the non-private one first; published values below ours."""
+"""The layout of mehta2023's Tables 2-4: groups of rows by pre-training, rows by method and epochs, epsilon columns.
+
+The non-private column comes first; published values stand below ours.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -32,13 +34,13 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
 
 
 def lay_grouped(name: str, spec: dict, results: Results) -> Table:
-    """The table with the column of epsilon = inf first. See `lay_out`."""
+    """The content of the table, with the column of epsilon = inf first; see `lay_out`."""
     epsilons = spec.get("epsilons", results.axes["epsilons"])
     return lay_out(name, spec | {"epsilons": sorted(epsilons, key=lambda epsilon: epsilon != "inf")}, results)
 
 
 def best_cells(table: Table) -> tuple[set[Cell], set[Cell]]:
-    """The cells that hold the best of ours, and the best published value, per data set, group and column.
+    """The cells with our best, and with the best published value, per data set, group and column.
 
     Ours: the one that is ahead of all others (`leader`) among the cells that keep the epsilon of their column.
     """
@@ -122,7 +124,7 @@ def _aside(text: str) -> str:
 
 
 def notes(table: Table) -> list[str]:
-    """What a reader must know to read the table, LaTeX sentences."""
+    """The notes below the table, as LaTeX sentences."""
     cells = [cell for row in table.rows for cell in row.cells]
     spread = over_seeds(table.statistic, (cell.seeds for cell in cells), r"$\pm$")
     metric = escape(metric_of(table.metric).label)

@@ -1,4 +1,4 @@
-"""What attacks by the loss of trained models found, beside the paper's numbers, as de2022's Table 9."""
+"""Results of black-box audits, beside the paper's numbers, as in de2022's Table 9."""
 
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.privacy.printed import lower_bound, upper_bound

@@ -1,4 +1,7 @@
-"""How many parameters models have, beside what tramer2021 counts (Table 4) and what its layers give (Tables 5 to 9)."""
+"""Parameter counts of models, beside those printed in tramer2021's Table 4 and those of its printed layers.
+
+The layers are those of Tables 5 to 9.
+"""
 
 from dataclasses import dataclass
 
@@ -20,7 +23,7 @@ _HEADER = ("Model", "Parameters", "Table 4", "Tables 5–9")
 
 @dataclass(frozen=True)
 class Counted:
-    """One model: its parameters, Table 4's text, and what the layers of Tables 5 to 9 give; None where not printed."""
+    """One model's number of parameters: ours, Table 4's text, and by the printed layers; None where not printed."""
 
     label: str
     place: tuple[str, str, str]
@@ -36,7 +39,7 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
 
 
 def lay_parameters(name: str, spec: dict, results: Results) -> list[Counted]:
-    """The rows of a table, in config order: a model has as many parameters at one epsilon as at another.
+    """The rows of a table, in config order; a model has the same number of parameters at every epsilon.
 
     Raises:
         StudyError: a name that the study does not have, or a row without any cell.

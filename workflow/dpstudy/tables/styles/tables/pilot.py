@@ -1,4 +1,4 @@
-"""What phase I of attacks by the loss of trained models tried, and how far apart the losses lay (de2022, Table 8)."""
+"""Phase I of black-box audits: the settings tried, and the distances between losses (de2022, Table 8)."""
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ _TABLE = "8"
 
 @dataclass(frozen=True)
 class Tried:
-    """The grid of one row of cells, as text, and z -> the mean distance between the losses with it and without."""
+    """The settings tried for one row of cells, and canary -> the mean distance between losses with and without it."""
 
     label: str
     grid: tuple[str, ...]

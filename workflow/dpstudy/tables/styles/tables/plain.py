@@ -1,4 +1,4 @@
-"""A row per features and method entry, a column per epsilon: LaTeX (booktabs is the only package needed) and CSV."""
+"""The plain layout: a row per features and method entry, a column per epsilon; LaTeX (booktabs only) and CSV."""
 
 from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.accuracies import CSV_HEADER, MARKS, csv_row, mark_of, marks, notes

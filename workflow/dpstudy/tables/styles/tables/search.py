@@ -1,4 +1,4 @@
-"""What searches for hyper-parameters found, over all their trials: how much a choice matters (tramer2021, Table 3).
+"""Results of hyper-parameter searches over all their trials: the effect of the choice (tramer2021, Table 3).
 
 Minimum, maximum, median and median absolute deviation, on the validation split: a search never sees the test split.
 """

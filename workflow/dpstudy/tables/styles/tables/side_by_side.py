@@ -25,7 +25,7 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
 
 
 def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
-    """Gather the numbers: a row of the table for each of the spec, with one cell per column of the spec.
+    """The content of the table: a row for each row of the spec, with one cell per column of the spec.
 
     Args:
         name: its key under `tables`.

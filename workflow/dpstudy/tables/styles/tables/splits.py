@@ -1,4 +1,4 @@
-"""How many records each split of each data set has, beside the paper's numbers (de2022, Table 12)."""
+"""The number of records in each split of each data set, beside the paper's (de2022, Table 12)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _TABLE = "12"
 
 @dataclass(frozen=True)
 class Line:
-    """A data set: how many classes, and the records of each split, ours and the paper's (None: it has none)."""
+    """A data set: its number of classes, and the records in each split, ours and the paper's (None: it has none)."""
 
     dataset: str
     classes: int
