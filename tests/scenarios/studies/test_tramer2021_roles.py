@@ -2,14 +2,15 @@
 
 import pytest
 
-from dpstudy.tables.claims.names import CONVERGENCE, MODELS, roles_of
+from dpstudy.tables.claims.names import MODELS, roles_of
 from tests.scenarios.studies.tramer2021_settings import cells_of, model_of
 
 NAMED = {"linear": "linear", "ScatterNet+CNN": "scatter-cnn", "CNN": "cnn"}
 TRANSFER = {f"{free}transfer-{source}" for free in ("", "nonprivate-") for source in ("cifar100", "imagenet")}
 FREE = {f"nonprivate-{model}" for model in MODELS}
+CONVERGENCE = {f"{model}-{rate}{clip}" for model in MODELS for rate in ("low", "high") for clip in ("", "-clip")}
 ROLES = {  # study -> the roles of each of its data sets
-    **{f"convergence-{name}": set(CONVERGENCE) for name in ("mnist", "fashion", "cifar10", "small")},
+    **{f"convergence-{name}": CONVERGENCE for name in ("mnist", "fashion", "cifar10", "small")},
     "transfer": TRANSFER,
     "batches": {"cnn-batches"},
     "data": set(MODELS),
