@@ -10,6 +10,8 @@ from dpstudy.evidence.verdicts import pool
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
 from tests.unit.evidence.test_verdicts import OVER_CNNS, PATE, STUDY
 
+AREAS = {"linear": 0.99, "cnn": 0.96}
+
 
 @cache
 def studies():
@@ -42,6 +44,16 @@ def test_a_claim_about_several_data_sets_is_judged_on_all_of_them():
     assert both.study == "s, f" and "1 of 2 for, 0 ties, 1 against (Fashion-MNIST 3)" in both.numbers
     (pooled,) = of(pool([alone], [both]), OVER_CNNS)  # the study's own verdict, by fewer, is replaced
     assert (pooled.verdict, pooled.by, pooled.numbers) == (both.verdict, "s, f", both.numbers)
+
+
+def test_areas_under_curves_are_compared_in_percent():
+    of_metric = {
+        "evaluation": {"metrics": ["auc"]},
+        "tables": {"claims": STUDY["tables"]["claims"] | {"metric": "auc"}},
+    }
+    areas = [replace(line("s", entry, "3", mean, std=0.001), metric="auc") for entry, mean in AREAS.items()]
+    (found,) = of(judged_together([load(STUDY | of_metric)], areas), OVER_CNNS)
+    assert "mean difference +3.00" in found.numbers
 
 
 def test_ties_stand_for_themselves_where_nothing_decides():

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evidence.measured import FULL, Measured
 from dpstudy.evidence.verdicts import Verdict
 from dpstudy.plan.documents import claims_table
@@ -60,7 +61,8 @@ def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) ->
 
 
 def _documents(line: Measured) -> tuple:
-    value = Value(line.mean, line.std / math.sqrt(line.seeds) if line.seeds > 1 else None)
+    scale = 1.0 if metric_of(line.metric).percent else 100.0  # claims compare percent
+    value = Value(scale * line.mean, scale * line.std / math.sqrt(line.seeds) if line.seeds > 1 else None)
     ledger = _Recorded(
         guarantee=line.guarantee,
         epsilon=float(line.certified or math.inf),
