@@ -3,14 +3,16 @@
 from dataclasses import replace
 from functools import cache
 
+import pytest
+
 from dpstudy.config.loading import load
+from dpstudy.evidence import together
 from dpstudy.evidence.measured import Measured
 from dpstudy.evidence.together import NotRecordedError, judged_together
 from dpstudy.evidence.verdicts import pool
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
+from dpstudy.tables.claims.grid import Value
 from tests.unit.evidence.test_verdicts import OVER_CNNS, PATE, STUDY
-
-AREAS = {"linear": 0.99, "cnn": 0.96}
 
 
 @cache
@@ -47,13 +49,9 @@ def test_a_claim_about_several_data_sets_is_judged_on_all_of_them():
 
 
 def test_areas_under_curves_are_compared_in_percent():
-    of_metric = {
-        "evaluation": {"metrics": ["auc"]},
-        "tables": {"claims": STUDY["tables"]["claims"] | {"metric": "auc"}},
-    }
-    areas = [replace(line("s", entry, "3", mean, std=0.001), metric="auc") for entry, mean in AREAS.items()]
-    (found,) = of(judged_together([load(STUDY | of_metric)], areas), OVER_CNNS)
-    assert "mean difference +3.00" in found.numbers
+    area = replace(line("s", "linear", "3", 0.99, std=0.01), metric="auc")
+    assert together._documents(area)[1] == Value(99.0, pytest.approx(1 / 5**0.5))
+    assert together._documents(line("s", "linear", "3", 98.9, std=0.1))[1] == Value(98.9, pytest.approx(0.1 / 5**0.5))
 
 
 def test_ties_stand_for_themselves_where_nothing_decides():
@@ -86,8 +84,6 @@ def test_reduced_cells_are_judged_study_by_study_and_where_their_study_was_not()
 
 
 def test_a_claim_that_needs_what_was_not_recorded_is_left_to_its_study(monkeypatch):
-    from dpstudy.evidence import together
-
     asked = []
 
     def judge(evidence):
