@@ -41,7 +41,7 @@ ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
 
 @dataclass(frozen=True)
 class Parameters(Schedule):
-    """Hyper-parameters of first-order training, beside those of every schedule."""
+    """Hyper-parameters of first-order training, besides those of `Schedule`."""
 
     learning_rate: float = setting(
         about="What averaged gradients are multiplied by.", above=0, search={"low": 1e-3, "high": 100.0}
@@ -70,7 +70,7 @@ class Parameters(Schedule):
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records, and the private sums over them that a normalisation shares between seeds (or None)."""
+    """Private records, and the private sums for a normalisation, which all seeds share (or None)."""
 
     records: Records
     units: Units
@@ -78,7 +78,7 @@ class TrainingSet:
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
-    """Take (features, labels) batches in; non-finite records become zero and take no part."""
+    """Read (features, labels) batches; non-finite records become zero and take no part."""
     records = Records.of(batches, problem, parameters.picked)
     drawn, placed = parameters.batch_size != "full", parameters.sampling == "shuffle"
     units = units_of(batches, records.rows, problem, drawn, placed)

@@ -1,4 +1,4 @@
-"""Passes through a network that code cannot look into: compiled as one piece, or one vectorised map over records."""
+"""Forward passes that hide inner tensors, compiled or mapped over records, made to return layer inputs."""
 
 import contextlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ Tensors = dict[str, torch.Tensor]
 
 
 class TappedPass:
-    """A forward pass that also gives what layers got, and zeros that were added to what they gave.
+    """A forward pass that also returns the layers' inputs, and zeros that were added to the layers' outputs.
 
     The gradient with respect to such zeros is that with respect to the layer's output, which inside such a pass has no
     tensor of its own. The pass is
@@ -78,8 +78,10 @@ class TappedPass:
                 hook.remove()
 
     def __call__(self, records: torch.Tensor, copies: int) -> tuple[torch.Tensor, Tensors, Tensors, Tensors]:
-        """Scores, layer -> input (without a graph), layer -> the zeros, and parameter -> (n, ...) the records' copies,
-        for (n copies, ...) records."""
+        """Scores, layer -> input (without a graph), layer -> zeros, and parameter -> (n, ...) copies of it by record.
+
+        All for (n copies, ...) records.
+        """
         rows = 1 if self._compiled else copies  # at a time
         count = len(records) // rows
         with self._hooked():
