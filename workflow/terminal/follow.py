@@ -1,4 +1,4 @@
-"""Run Snakemake under a view: its events, and what it and its jobs print, come through pipes."""
+"""Run Snakemake under a progress view: its events, and its and its jobs' output, are read from pipes."""
 
 import codecs
 import contextlib
@@ -25,7 +25,7 @@ TICK_SECONDS = 0.25
 
 
 def follow(command: list[str], lock: int) -> tuple[int, Study]:
-    """Run the command, show how far it is; returns its status (128 and more: a signal) and what is known in the end."""
+    """Run the command with a progress view; returns its exit status (from 128: a signal) and the study's last state."""
     study = Study(began=time.monotonic())
     terminal = sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
     environment = os.environ | ({SHOWN: "yes"} if terminal else {})
@@ -71,7 +71,7 @@ def _view(study: Study, terminal: bool):
 
 
 class _Follower:
-    """Reads the pipes of a run until it has ended, and tells the view."""
+    """A reader of the pipes of a run, until it ends, which passes events and lines on to the view."""
 
     def __init__(self, study: Study, view):
         self.study, self.view = study, view
@@ -126,7 +126,7 @@ class _Follower:
 
 
 def _lines_to(handle):
-    """A function that takes bytes as they come and hands on whole lines; no bytes are the end."""
+    """A function that takes chunks of bytes and calls `handle` with each complete line; an empty chunk is the end."""
     decoder, rest = codecs.getincrementaldecoder("utf-8")("replace"), ""
 
     def take(content: bytes) -> None:
