@@ -105,7 +105,7 @@ def _wrong_profile(folder: Path, given: bool) -> str:
         return f"{folder}: no such folder{near}; --workflow-profile takes the path of one such as profiles/slurm"
     settings: dict = {}
     for file in folder.glob("config*.yaml"):
-        with contextlib.suppress(UnicodeDecodeError, yaml.YAMLError, TypeError):  # Snakemake will say
+        with contextlib.suppress(UnicodeDecodeError, yaml.YAMLError, TypeError):  # Snakemake reports these errors
             settings |= yaml.safe_load(file.read_text(encoding="utf-8")) or {}
     if settings.get("executor") != "slurm" or settings.get("slurm-status-command") or given:
         return ""

@@ -27,5 +27,5 @@ def ending(message: str, logs: Iterable[str]) -> tuple[str, str] | None:
     found = STATUS.search(message)
     status = found[1] if found else ""
     if status == "FAILED" and any(MEMORY.search(line) for log in logs for line in lines_of(log)):
-        status = "OUT_OF_MEMORY"  # how it is told depends on how SLURM watches memory
+        status = "OUT_OF_MEMORY"  # SLURM reports it differently, by how it limits memory
     return WAYS.get(status)

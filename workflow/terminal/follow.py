@@ -19,8 +19,8 @@ LOGGER = ["--logger", "dpstudy", "--quiet", "host"]  # a profile's --quiet would
 CHANNEL = "DPSTUDY_EVENTS"  # see snakemake_logger_plugin_dpstudy
 SHOWN = "DPSTUDY_TERMINAL"  # see dpstudy.core.progress
 NOTE = re.compile(r"  - (\S.*: \d+% \(.*)")
-CHATTER = "Using workflow specific profile profiles/default "  # it always is
-NOTE_SECONDS = 12.0  # jobs write one in 5
+CHATTER = "Using workflow specific profile profiles/default "  # printed in every run
+NOTE_SECONDS = 12.0  # how long a note stays; jobs write one every 5 seconds
 TICK_SECONDS = 0.25
 
 
@@ -75,7 +75,7 @@ class _Follower:
 
     def __init__(self, study: Study, view):
         self.study, self.view = study, view
-        self._held: list[str] = []  # what jobs said on their way out: it is told with the job's name, if that comes
+        self._held: list[str] = []  # errors of ending jobs, printed later unless a message with the job's name has them
         self._told: list[str] = []
         self._note, self._noted, self._drawn = "", 0.0, 0.0
 

@@ -27,7 +27,7 @@ class Lines:
         return self
 
     def __exit__(self, *_) -> None:
-        if self._done < self.study.jobs_done < self.study.jobs:  # of all of them the study's own last words tell
+        if self._done < self.study.jobs_done < self.study.jobs:  # when all are done, the study's final message says so
             self.say(self.progress(time.monotonic()))
 
     def say(self, line: str) -> None:
@@ -55,7 +55,7 @@ class Lines:
         parts = [f"jobs {study.jobs_done} of {study.jobs} done", *counts(study, len(study.running), len(study.failed))]
         if study.cells:
             cells = [f"cells {study.cells_done} of {study.cells} done"]
-            parts = [*cells, *counts(study, 0, study.cells_failed()), *parts]  # what runs is told of jobs
+            parts = [*cells, *counts(study, 0, study.cells_failed()), *parts]  # running is counted for jobs only
         if study.last_cell:
             parts.append(f"last cell {study.last_cell}")
         return ", ".join(parts + rest(study, now))

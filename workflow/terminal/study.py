@@ -102,7 +102,7 @@ class Study:
 
     def _fail(self, event: dict) -> list[str]:
         job = self.running.pop(event["jobid"])
-        if self.stopping:  # it was ended, and did nothing wrong
+        if self.stopping:  # the job was interrupted, and is not at fault
             return []
         job.logs = [log.removeprefix(f"{os.getcwd()}/") for log in event["log"] or job.logs]
         self.failed[event["jobid"]] = job
@@ -123,15 +123,15 @@ class Study:
                     self._due[job.kind] += 1
                     return [f"tried again: {job.name}"]
             return [text] if text.startswith(NOTHING_TO_DO) else []
-        if level == "ERROR" and not self.name and (refused := refusal(text)):  # it is told in the end
+        if level == "ERROR" and not self.name and (refused := refusal(text)):  # printed at the end
             self.refused = refused
             return []
-        if level == "ERROR" and not self.name and (unknown := not_made(text)):  # so is this
+        if level == "ERROR" and not self.name and (unknown := not_made(text)):  # printed at the end, too
             self.unknown = unknown
             return []
         if level == "DEBUG" or SAID_OTHERWISE.search(text) or (level == "WARNING" and text in self._warned):
             return []
-        self._warned.add(text)  # an executor may say the same of each job
+        self._warned.add(text)  # once, although an executor may repeat it for each job
         return [_without_place(text.strip())]
 
     def cells_running(self) -> int:

@@ -22,7 +22,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.methods.exact import BELOW, truncated
 from dpstudy.methods.row_map import ROUNDED
 
-NO_LABEL = "none"  # of several labels: what bears none of them
+NO_LABEL = "none"  # where records may have several labels: those that have none
 Weighted = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 LARGEST_NORM = 1e15  # beyond it float32 holds neither a norm's square nor the factor that clips it
 SMALLEST_NORM = 1e-15  # below it the square is lost, and a record would be scaled to more than unit norm
 LOOKED_AT = 16  # records of each block
-_SMALL, _ONE_IN = 256, 16  # of blocks with fewer rows so many are passed over: measuring would take as long as summing
+_SMALL, _ONE_IN = 256, 16  # of blocks with fewer rows one in _ONE_IN is checked: a check takes as long as their sum
 _ROUNDING = 1e-4  # relative
 
 

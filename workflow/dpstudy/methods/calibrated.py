@@ -53,19 +53,19 @@ from dpstudy.privacy.noise import NoiseSource
 
 _log = logging.getLogger("dpstudy")
 SCALE, ASKED = "calibration_scale", "calibration"
-LEAST = 30.0  # n mu of these releases: below it noise hides how often a model of some skill is right
+LEAST = 30.0  # least n mu of these releases: below it, noise hides how often even a fair model is right
 _QUERIES, _SCALE_SHARE = 5, 0.15
-_EXPONENTS = 20  # sizes of scores are told apart from 2^-20 to 2^20
-_STANDS_OUT = 4.5  # standard deviations of the noise: one size in a million seems to be there by chance
-_SMALL, _LARGE = 2.0, 16.0  # of the largest logits that many records have, to begin with
+_EXPONENTS = 20  # the histogram of score norms reaches from 2^-20 to 2^20
+_STANDS_OUT = 4.5  # noise standard deviations that a count must exceed: few empty bins in a million do
+_SMALL, _LARGE = 2.0, 16.0  # bounds for the largest logits that many records have, at the initial slope
 _RARE, _FAR_OFF = 1e-6, 3.0
-_LITTLE, _MUCH = 0.02, 0.3  # of mu^2
-_SLIGHTLY_LESS = 1 - 1e-9  # so that what is certified, rounded, is not above the target
-_MORE = 1.25  # times its share of mu, at most: where batches are samples the two add up to less
-_GRID = 2.0**-20  # of contributions, of which exact sums have room for all records that there may be
+_LITTLE, _MUCH = 0.02, 0.3  # least share of mu^2 for a calibration, and the most that "auto" gives it
+_SLIGHTLY_LESS = 1 - 1e-9  # keeps the certified epsilon, rounded, at or below the target
+_MORE = 1.25  # largest factor on its share of mu, as sampled batches compose with it to less than the target
+_GRID = 2.0**-20  # grid of contributions, coarse enough for exact sums over all records that there may be
 _LONGEST_STEP, _SLOWNESS = 1.5, 0.25
-_LEAST_ODDS = 1e-3  # a class's share is not taken to be less, nor its variance
-_STEEP = 8.0  # a label whose log odds are 1/8 from its average ones speaks in full for a slope, or against
+_LEAST_ODDS = 1e-3  # lower bound on a class's share, and on its variance
+_STEEP = 8.0  # a label's factor on p - y in t is +1 or -1 where its log odds are 1/8 from average
 _BLOCK, _FAR = 4096, 500.0
 
 
@@ -140,7 +140,7 @@ class Calibrated:
         slope, offsets, shares, noise = calibrate_scores((scores, labels, weights), problem, plan, source)
         model = calibrated(fitted.model, slope, offsets, shares, noise)
         if self._thresholds and (asked := plan.noise.get(POINTS, 0.0 if not plan.events else None)) is not None:
-            with np.errstate(all="ignore"):  # a warning would tell of a record
+            with np.errstate(all="ignore"):  # a warning would reveal something about a private record
                 scores = (slope * scores.astype(np.float64) + offsets).astype(np.float32)
                 total = operating_points.counted(scores, labels, weights, problem)
             counts = released(POINTS, total, asked, source)
@@ -173,7 +173,7 @@ class Calibrated:
         for features, labels, weights in weighted(self._rows(), problem.averaged):
             shares.append(np.ones(len(labels)) if weights is None else weights)
             told.append(checked_labels(labels, problem.classes, problem.positives))
-            with np.errstate(all="ignore"):  # a warning would tell of a record
+            with np.errstate(all="ignore"):  # a warning would reveal something about a private record
                 found.append(_each_alone(model, features, problem) if problem.exact else model.scores(features))
         scores, labels, weights = (np.concatenate(each) for each in (found, told, shares))
         usable = np.isfinite(scores).all(1)
@@ -299,7 +299,7 @@ def calibrate_scores(
     prior = shares.mean() if several else 1 / m
     known = np.clip(_told(shares, noise, prior), _LEAST_ODDS / m, 1 - _LEAST_ODDS)
     known = known if several else known / known.sum()
-    offsets = np.log(known / (1 - known)) if several else np.zeros(m)  # softmax scores know of shares already
+    offsets = np.log(known / (1 - known)) if several else np.zeros(m)  # softmax scores already include the class shares
     log_slope, kept = math.log(slope), []
     for query in range(1, _QUERIES):
         present = math.exp(log_slope)
@@ -343,7 +343,7 @@ def count_sizes(scores: np.ndarray, exclusive: bool, weights: np.ndarray | float
     exponents = np.where(norms > 0, np.frexp(norms)[1], -_EXPONENTS)
     places = np.clip(exponents, -_EXPONENTS, _EXPONENTS) + _EXPONENTS
     counts = np.bincount(places, truncated(np.ones(len(places)) * weights, _GRID), minlength=2 * _EXPONENTS + 1)
-    return counts.astype(np.float64)  # of no record they are integers
+    return counts.astype(np.float64)  # without any record, bincount returns integers
 
 
 def size_told(
@@ -360,7 +360,7 @@ def size_told(
     """
     seen = np.flatnonzero(sizes > _STANDS_OUT * scale)
     seen = seen if len(seen) else np.array([sizes.argmax()])
-    if problem.exclusive:  # each record bears one
+    if problem.exclusive:  # each record has exactly one label
         count, noise = float(borne.sum()), asked * math.sqrt(len(borne))
     else:
         count, noise = float(sizes.sum()), scale * math.sqrt(len(sizes))

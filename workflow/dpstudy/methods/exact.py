@@ -26,11 +26,11 @@ from dpstudy.core.arrays import Array, place_of
 from dpstudy.core.errors import StudyError
 
 FEATURE_BITS = 15
-SUM_BITS = 53  # of float64
+SUM_BITS = 53  # bits of float64's significand
 CAPACITY = 1 << (SUM_BITS - 2 * FEATURE_BITS)  # 8,388,608 records
 CLASS_GRID = 2.0**-50  # of p (1 - p), whose sum over classes is at most 1
-BELOW = 1 - 2.0**-45  # of a bound: what few roundings in float64 add to a norm keeps below the rest
-_MOST_BITS = 24  # of a record's features before they are clipped: more than float32 brings
+BELOW = 1 - 2.0**-45  # factor on a bound: after a few roundings in float64 a norm is still below the bound
+_MOST_BITS = 24  # kept of a record's features before clipping: as many as float32 has
 
 
 def cover(value: float) -> float:

@@ -52,21 +52,21 @@ from dpstudy.schema.hyperparameters import Hyperparameters, setting
 GRAM, GRADIENT, TARGETS = "gram", "gradient", "targets"
 _STEPS_WITHOUT_NOISE, _RATE_UNCLIPPED = 100, 1.9  # below 2, each step lowers the loss
 _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
-# Labels are rare: from probabilities of a half on, gradients say that of every record, and noise covers the rest.
+# Most labels are 0: from probabilities of 1/2, gradients would mostly say that, and noise would hide the rest.
 _SIGMOID_BIAS = -4.0
 _METHOD = "feature_covariance"
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "features",
-    # the defaults, where nothing is published: ledgers about these records say so
+    # data sets that unpublished defaults were chosen on: their ledgers say so
     "x-chosen-on": ["MNIST", "CIFAR-10", "EMNIST letters", "CIFAR-100"],
     "x-curve": True,
     "x-one-label": {
         "where": [{"loss": "softmax"}, {"variant": "improved", "loss": None}],
         "instead": "set loss: sigmoid",
     },
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 
@@ -119,7 +119,7 @@ class Parameters(Hyperparameters):
     )
     average: bool = setting(False, "Return the mean of the last half of the iterates.")
     floor: bool = setting(True, "Raise negative eigenvalues of the noisy Gram to zero.")
-    # changes no result: no part of what keys the noise of `fit`
+    # changes no result, so it is not part of the text that keys the noise of `fit`
     curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
 
     METHOD: ClassVar[str] = _METHOD
@@ -242,7 +242,7 @@ def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
         )
     shares = {"mean": parameters.mean_share, "gram": parameters.gram_share, "start": parameters.start_share}
     rest = 1 - sum(shares.values())
-    if not steps:  # all of it goes to the least-squares start
+    if not steps:  # without gradient steps, the rest of the budget goes to the start
         shares["start"] += rest
     events = [private_mean.event(shares["mean"], problem)] if shares["mean"] else []
     events.append(gram.event(GRAM, shares["gram"] ** -0.5))

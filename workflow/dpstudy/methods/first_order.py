@@ -29,13 +29,13 @@ from dpstudy.schema.hyperparameters import setting
 __all__ = ["Parameters", "fit", "plan", "prepare", "prepared_by", "spent"]
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     **LENGTH,
     "x-reads": "features",
     "x-curve": True,
-    "x-beyond-target": {"sampling": "shuffle"},  # certifies more than the target
+    "x-beyond-target": {"sampling": "shuffle"},  # these entries certify a larger epsilon than the target
     "x-one-label": {"where": [{"loss": "softmax"}], "instead": "set loss: sigmoid"},
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 

@@ -29,7 +29,7 @@ from dpstudy.models.linear import LinearModel
 LOSSES = ("softmax", "sigmoid")
 CLIPPINGS = ("norm", "automatic")
 _AUTOMATIC = 0.01  # gamma of AUTO-S, in the units of a gradient
-_SHORTEST = 1e-18  # float32 loses the squares of shorter residuals: a length is never taken to be less
+_SHORTEST = 1e-18  # lower bound on the norm of a residual, since float32 loses the squares of smaller ones
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def clipped_sum(records: Records, weights: Array, head: Head, index: Array | Non
     total, dim = records.place.zeros(*weights.shape, dtype="float64"), records.dim
     one = _Exact(records, weights, head) if records.capacity else _Rounded(weights, head)
     for block in records.blocks(index=index):
-        with np.errstate(all="ignore"):  # of a record whose scores overflow, or from 0/0: it contributes zero
+        with np.errstate(all="ignore"):  # a record whose scores overflow, or 0/0, contributes zero
             residual, features, bias = one.factors(block)
         _hold(residual, features, head)
         total[:, :dim] += residual @ features

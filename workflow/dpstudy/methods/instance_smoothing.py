@@ -49,7 +49,7 @@ _CONSTANTS = {
 }
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "features",
     "x-curve": True,
     "x-audited": True,  # each cell attacks its own claim
@@ -95,7 +95,7 @@ class Parameters(Hyperparameters):
         "Points that the densities of a training step are over, drawn anew for each; all where absent.",
         least=1,
     )
-    # changes no result: no part of what keys the noise of `fit`
+    # changes no result, so it is not part of the text that keys the noise of `fit`
     curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
     attack_runs: int = setting(100_000, "Runs of each attack with and without its target.", least=100)
 
@@ -177,7 +177,7 @@ def fit(
         drawn = source.gaussian(POINTS, (records.rows, parameters.projected_dim), 1.0)
         standard = torch.from_numpy(drawn).to(records.place.device)
 
-    known: list[torch.Tensor] = []  # of the points that were asked for last: two passes over all pairs
+    known: list[torch.Tensor] = []  # cached for the last points, since it takes two passes over all pairs
 
     def smoothing(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The noise N_i of all points (zero without noise), and the variances of their kernels."""

@@ -44,9 +44,9 @@ GRADIENT = "gradient"
 ORDERS = ("public", "secret")
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "features",
-    "x-beyond-target": {"order": "public"},  # certifies more than the target
+    "x-beyond-target": {"order": "public"},  # these entries certify a larger epsilon than the target
     "x-curve": False,  # iterates before the last must stay hidden
     "x-one-label": {"where": [{}], "instead": "use first_order with loss: sigmoid"},
 }
@@ -174,7 +174,7 @@ def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan,
         center, scale = private_normalisation.release(data.sums, parameters.normalisation, problem, source)
     rows = parameters.clipped_rows(problem)
     records = data.records.mapped(RowMap(center=center, scale=scale, clip=rows.clip))
-    head = Head("softmax", 0.0, math.inf)  # a gradient is bounded because its record is
+    head = Head("softmax", 0.0, math.inf)  # no clipping norm: gradients are bounded because records are clipped
     weights = head.start(records)
     order = source.sampling("order").permutation(problem.n)
     slots = np.split(order, range(parameters.batch_size, problem.n, parameters.batch_size))

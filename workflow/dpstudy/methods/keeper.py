@@ -67,11 +67,11 @@ class Keeper:
             facts = read_tensor_metadata(self._path)
             tensors = read_tensors(self._path)
         except StudyError:
-            return None  # none yet, or damaged: from the start
+            return None  # no checkpoint yet, or a damaged one: training starts anew
         if facts.get("made_by") != self._made_by:
             _log.info("%s is of another config, code or data: training starts anew", self._path)
             return None
-        self.curve[:] = [tuple(row) for row in json.loads(facts["curve"])]  # whoever writes to it goes on
+        self.curve[:] = [tuple(row) for row in json.loads(facts["curve"])]  # in place: the caller appends to this list
         self._before = float(facts["seconds"])
         known = json.loads(facts["facts"])
         self.training = facts.get("training", self.training)

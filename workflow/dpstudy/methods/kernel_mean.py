@@ -50,14 +50,14 @@ PROJECTIONS = {"dp-sgd": first_order, "feature_covariance": feature_covariance}
 _METHOD = "kernel_mean"
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "features",
-    # the defaults, where nothing is published: ledgers about these records say so
+    # data sets that unpublished defaults were chosen on: their ledgers say so
     "x-chosen-on": ["MNIST", "CIFAR-10", "EMNIST letters", "CIFAR-100"],
-    # where one of them is not at its default: public points of the fit
+    # hyper-parameters that need the fit's public points where they are not at their default
     "x-reads-public": ["smoothing", "extra_bandwidth"],
     "x-curve": False,
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 

@@ -23,7 +23,7 @@ def exact_map(mapping: FeatureMap, features: Array) -> Array:
     """
     where = place_of(features)
     xp, count = where.xp, len(mapping.frequencies)
-    with np.errstate(all="ignore"):  # of records that are no numbers: they count nowhere
+    with np.errstate(all="ignore"):  # from records that are not finite, which no sum counts
         points = exact.truncated(_points(mapping, features), 2.0**-_POINT_BITS)
     frequencies = exact.on_grid(where.array(mapping.frequencies), _POINT_BITS)
     angles = points @ frequencies.T

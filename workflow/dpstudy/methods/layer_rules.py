@@ -206,7 +206,7 @@ def by_convolution(layer: nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tens
     record keeps a core busy.
     """
     arguments = (list(layer.stride), list(layer.padding), list(layer.dilation), False, [0, 0], layer.groups)
-    weight = layer.filters() if isinstance(layer, EquivariantConv2d) else layer.weight  # for its shape alone
+    weight = layer.filters() if isinstance(layer, EquivariantConv2d) else layer.weight  # only its shape is used
     found = [
         torch.ops.aten.convolution_backward(g, x, weight, None, *arguments, [False, True, False])[1]
         for x, g in zip(inputs.split(copies), gradients.split(copies), strict=True)

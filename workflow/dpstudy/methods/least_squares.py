@@ -39,12 +39,12 @@ _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
 _CENTRED = "center_targets"
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "statistics",
     "x-per-class": {"variant": "published"},  # entries for which the class Grams are summed too
     "x-curve": False,
     "x-one-release": True,  # every setting is solved from one noisy release
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 

@@ -82,7 +82,7 @@ def local_sensitivity(points: torch.Tensor, variances: torch.Tensor, reading: st
         ratios = known.log_kernels(points[part]) - peaks[:, None]
         ratios[torch.arange(len(ratios)), torch.arange(part.start, part.stop)] = NOWHERE
         largest = ratios.max(1).values
-        total = torch.exp(ratios - largest[:, None]).sum(1, dtype=torch.float64)  # of ones exactly their number
+        total = torch.exp(ratios - largest[:, None]).sum(1, dtype=torch.float64)  # in float64 a sum of ones is exact
         others = torch.exp((largest.double() + torch.log(total / max(1, n - 1))).clamp_max(_LARGEST_LOG))
         if n == 1:
             others = torch.zeros_like(others)

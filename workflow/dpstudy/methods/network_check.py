@@ -22,12 +22,12 @@ from dpstudy.methods.record_gradients import RecordGradients
 
 Engine = RecordGradients | OneByOne
 _RECORDS, _COPIES = 3, 2
-_TOLERANCE = 1e-6  # relative: the network's code may turn to float32 on its way
+_TOLERANCE = 1e-6  # relative: the network's code may compute some steps in float32
 _MOVED = 0.05  # how far parameters are moved first: a branch whose gain starts at 0 would hide what is in it
 _MOVED_WEIGHTS = 0.5  # over the root of their fan-in: so that signals keep their size
-_SAME, _SIMILAR = 1e-5, 1e-2  # in float32: in batches of one size, whatever else is there; in batches of another size
-_LOSS = "sigmoid"  # which sees each class' score by itself
-_checked: set[tuple] = set()  # by this process, which may train the network many times
+_SAME, _SIMILAR = 1e-5, 1e-2  # float32 tolerances, for batches of equal size with other records, and for other sizes
+_LOSS = "sigmoid"  # a loss in which each class's score has a term of its own
+_checked: set[tuple] = set()  # networks that this process has checked, as it may train one many times
 
 
 def check_network(
@@ -204,7 +204,7 @@ def _largest(gradients: dict) -> float:
 
 
 def _far(one: torch.Tensor, other: torch.Tensor, tolerance: float) -> bool:
-    return not bool(((one - other).abs() <= tolerance).all())  # NaN is far from everything
+    return not bool(((one - other).abs() <= tolerance).all())  # so that NaN counts as different
 
 
 def _moved(network: nn.Module, generator: torch.Generator) -> nn.Module:

@@ -116,15 +116,15 @@ BATCHED = (
 __all__ = ["Parameters", "fit", "plan", "prepare", "prepared_by", "spent"]
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     **schedule.LENGTH,
     "x-reads": "features",
     "x-reads-images": True,  # extractor images: the image shards themselves
     "x-curve": True,
-    "x-beyond-target": {"sampling": "shuffle"},  # certifies more than the target
+    "x-beyond-target": {"sampling": "shuffle"},  # these entries certify a larger epsilon than the target
     "x-per-seed": True,  # each seed is a job, with checkpoints
     "x-one-label": {"where": [{"loss": "softmax"}], "instead": "set loss: sigmoid"},
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 
@@ -314,7 +314,7 @@ def prepare(
         raise StudyError("network_dpsgd: `start` and a file of weights go together")
     public = None if start is None or parameters.start is None else read_start(start, parameters.start)
     ranks = current()
-    dealt = ranks.size > 1 and not parameters.normalisation  # which sums over all records
+    dealt = ranks.size > 1 and not parameters.normalisation  # a normalisation needs all records in each process
     own = Dealt(batches, ranks) if dealt else batches
     # Full batches too: copies are drawn for micro-batches of one size, and ranks ask for records of their own.
     records = Records.read(
@@ -370,7 +370,7 @@ def fit(
     note = _note(plan, problem, rate * problem.n * copies, taken, bool(plan.events) and not source.shared)
     for step, index in enumerate(progress(sampler, source.title, steps, note, taken), start=1):
         if step <= taken:
-            continue  # drawn again, so that the batches to come are those that would have come
+            continue  # already trained: drawn only so that later batches are those of an uninterrupted run
         run.step(index, plan, source)
         if monitor and step in stops and ranks.first:
             monitor(step, run.model())

@@ -60,7 +60,7 @@ class NetworkRun:
         self._engine, self._micro_batch = self._made_engine(shape, records.place.device, ranks)
         self._weights = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
         self._whole = self._engine
-        if parameters.head_steps:  # of their own: what an engine trains it asks the network when it is made
+        if parameters.head_steps:  # a second engine, since engines read at construction which parameters are trained
             self._train(self._head())
             self._first, _ = self._made_engine(shape, records.place.device, ranks)
         self._ranks, self._rows, self._dealt = ranks, data.rows, data.dealt
@@ -85,7 +85,7 @@ class NetworkRun:
             engine = RecordGradients(self._network, channels_last=laid, **options)
         size = parameters.micro_batch
         if size == "auto":
-            # One for all, and kept: sums in parts of another size round otherwise, and free memory differs by the hour.
+            # One size for all processes and steps, since rounding depends on it, and free memory changes over time.
             size = ranks.agreed(engine.micro_batch(torch.zeros(self._copies, *shape, device=device)))
         check_network(
             network,

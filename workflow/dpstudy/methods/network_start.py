@@ -63,7 +63,7 @@ def check_start(path: str | os.PathLike, name: str, shape: tuple[int, ...], size
     shapes = read_shapes(path)
     try:
         network = _outline(name, shape)
-    except (StudyError, RuntimeError):  # of a size that is not the records', or code that looks at numbers
+    except (StudyError, RuntimeError):  # another image size, or code that reads values, which tensors on meta lack
         return
     if wrong := misfit(shapes, network, name, shape, sized):
         raise StudyError(f"{path}: {wrong}")

@@ -57,11 +57,11 @@ _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
 _METHOD = "newton"
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "features",
     "x-curve": True,
     "x-one-label": {"where": [{"variant": "softmax"}], "instead": "set variant: published"},
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 
@@ -85,7 +85,7 @@ class Parameters(Hyperparameters):
         "per-class", "One Hessian a class, or one for all (softmax)."
     )
     floor: bool = setting(True, "Raise negative eigenvalues of a noisy Hessian to zero.")
-    # changes no result: no part of what keys the noise of `fit`
+    # changes no result, so it is not part of the text that keys the noise of `fit`
     curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
 
     METHOD: ClassVar[str] = _METHOD

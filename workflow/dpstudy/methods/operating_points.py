@@ -23,8 +23,8 @@ from dpstudy.privacy.gaussian import mu_of
 
 NAME = "operating_points"
 MOST_CLASSES = 50
-_LITTLE, _MUCH = 0.01, 0.2  # of mu^2
-_OFF = 0.02  # of n: what noise may be of the counts above a threshold in the middle
+_LITTLE, _MUCH = 0.01, 0.2  # least share of mu^2 for the counts, and the most that `True` gives them
+_OFF = 0.02  # noise allowed on the number of records above a middle threshold, as a share of n
 _GRID = 2.0**-20  # of weights
 
 

@@ -67,7 +67,7 @@ class TailAverage:
             return weights
         self.count += 1
         if self.mean is None:
-            self.mean = weights + 0.0  # not the weights themselves, which go on
+            self.mean = weights + 0.0  # a copy, since the weights are updated in place
         else:
             add_scaled(self.mean, weights - self.mean, 1 / self.count)
         return self.mean
@@ -81,7 +81,7 @@ class ExponentialAverage:
 
     def __init__(self, decay: float, weights: Array):
         self._decay = decay
-        self.mean: Array = weights + 0.0  # not the weights themselves, which go on
+        self.mean: Array = weights + 0.0  # a copy, since the weights are updated in place
 
     def add(self, weights: Array, step: int) -> Array:
         """Take the iterate after `step` (from 1); returns the average."""

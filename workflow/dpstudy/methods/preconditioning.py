@@ -58,10 +58,10 @@ def drawn(count: int, shape: tuple[int, ...]) -> torch.Tensor:
     generator = np.random.default_rng(0)
     height, width = shape[-2:]
     frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width)[None])
-    frequency[0, 0] = np.inf  # no mean
+    frequency[0, 0] = np.inf  # removes the mean
     white = np.fft.rfft2(generator.standard_normal((count, *shape)))
     found = np.fft.irfft2(white / frequency, s=(height, width))
-    spread = found.std() or 1.0  # of one pixel there is nothing but its mean
+    spread = found.std() or 1.0  # an image of one pixel is zero, once its mean is removed
     return torch.from_numpy((found / spread).astype(np.float32))
 
 

@@ -47,7 +47,7 @@ class Problem:
     positives: int = 1
     sanitise: str = "full"
     unit_records: int = 1
-    secure: bool = field(default=False, repr=False)  # not in what keys the noise of `dpstudy.fit`
+    secure: bool = field(default=False, repr=False)  # not in the repr, which keys the noise of `dpstudy.fit`
     several: bool | None = field(default=None, repr=False)
     averaged: bool = field(default=False, repr=False)
     class_weights: tuple[float, ...] = field(default=(), repr=False)

@@ -42,7 +42,7 @@ class Ranks:
         """The first process's value, in every process."""
         if self.size == 1:
             return value
-        box = [value]  # of the first process; what the others put in is replaced
+        box = [value]  # the first process's value replaces those of the others
         distributed.broadcast_object_list(box)
         return box[0]
 

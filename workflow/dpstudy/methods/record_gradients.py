@@ -108,7 +108,7 @@ class RecordGradients:
             return self._forward(records, copies)
         check_scores(done.scores, records, self._name)
         if not self._shared and done.changed():
-            self._shared = True  # some operation works in place on what a layer got or gave: give it a copy
+            self._shared = True  # an operation changes a layer's input or output in place: give it copies
             return self._forward(records, copies)
         return done
 
@@ -216,10 +216,10 @@ class RecordGradients:
         count = len(records) // copies
         with self._failures():
             for (name, inputs), gradient in zip(done.inputs.items(), gradients, strict=False):
-                # apart, all rows that a layer got of a record are that record's: windows of an image too
+                # in a map over records, all rows of a layer's input are one record's, as of an image cut into windows
                 rows = len(inputs) // count if self._direct else copies
                 rule = self._rules[name]
-                halved = records.is_cuda and isinstance(rule, OuterProducts)  # its products take bfloat16 as it is
+                halved = records.is_cuda and isinstance(rule, OuterProducts)  # its products accept bfloat16
                 gradient = gradient if halved else gradient.to(records.dtype)
                 rules[f"{name}."] = rule.take(inputs.to(gradient.dtype), gradient, rows)
         if done.direct:

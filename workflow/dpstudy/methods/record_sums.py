@@ -29,9 +29,9 @@ from types import ModuleType
 import torch
 
 _log = logging.getLogger("dpstudy")
-_BLOCK = 1024  # squares that are added up before their sums are
-_AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 24}  # numbers made float64: on a CPU they stay in cache
-_ROUNDINGS = 16  # of roots, factors, scales and their products, beside additions
+_BLOCK = 1024  # squares are summed in blocks of so many, then the blocks' sums
+_AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 24}  # numbers converted to float64 at a time; on a CPU they stay in cache
+_ROUNDINGS = 16  # roundings besides those of additions: of roots, factors, scales and their products
 _UNIT = 2.0**-53
 
 
@@ -92,7 +92,7 @@ def _kernels(device: torch.device) -> ModuleType | None:
 
         rows = torch.zeros(1, 1, device=device)
         gpu_sums.weighted(gpu_sums.squares(rows), rows)
-    except Exception as error:  # whatever an installation lacks
+    except Exception as error:  # an incomplete installation may raise anything
         _log.warning("norms and sums on the GPU are made by torch, slower: Triton fails (%s)", str(error)[:200])
         return None
     return gpu_sums

@@ -25,7 +25,7 @@ from dpstudy.methods.row_map import RowMap
 
 _KEPT = (np.float16, np.uint8)  # types that features are held in; all others become float32
 HOLD_BYTES = 1 << 30  # features that take more than this, as stored, are read anew for each pass
-PICK_BYTES = 1 << 32  # and where single records are picked from them, put into a file of rows
+PICK_BYTES = 1 << 32  # for mini-batches, features that take more than this go to a file of rows
 # Feature values of one block. On a CPU 2 MB: rows fetched for one matrix product are still in cache for the next; on a
 # GPU enough to keep it busy.
 _BLOCK_VALUES = {"cpu": 1 << 19, "cuda": 1 << 26}

@@ -22,7 +22,7 @@ from dpstudy.methods.spectral import Preconditioner
 
 HELD_OUT = 0.1  # of the records
 RIDGES = tuple(10 ** (-half / 2) for half in range(2, 17))  # 0.1 to 1e-8, of records of norm 1
-_STEPS_A_RIDGE = 10  # each begins where the one before ended
+_STEPS_A_RIDGE = 10  # the training with each ridge starts at the weights of the one before
 _SMALLEST = 1e-30
 
 

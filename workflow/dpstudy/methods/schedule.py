@@ -56,7 +56,7 @@ class Schedule(Hyperparameters):
         "Clipped gradients are divided by clipping_norm, so that the learning rate does not depend on it (de2022).",
     )
     momentum: float = setting(0.9, "Of momentum.", least=0, below=1)
-    # A control: its noise is calibrated as if batches were Poisson's, and what is certified is what they are worth.
+    # Shuffling is a control: noise is calibrated as for Poisson sampling, and epsilon certified for shuffled batches.
     sampling: Literal["poisson", "shuffle"] = setting(
         "poisson", "How batches are drawn; shuffle certifies more than the target."
     )
@@ -66,7 +66,7 @@ class Schedule(Hyperparameters):
         least=1,
     )
     normalisation: Normalisation | None = setting(None, "Private data normalisation first (tramer2021 Algorithm 2).")
-    # changes no result: no part of what keys the noise of `fit`
+    # changes no result, so it is not part of the text that keys the noise of `fit`
     curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
 
     METHOD: ClassVar[str] = ""
@@ -139,7 +139,7 @@ def prepared_by(parameters: Schedule) -> bool:
 
 def plan(parameters: Schedule, problem: Problem) -> Plan:
     """Calibrate the gradient noise to the budget that the normalisation leaves."""
-    if getattr(parameters, "loss", None) == "softmax":  # a field of each method's own
+    if getattr(parameters, "loss", None) == "softmax":  # not a field of Schedule, but of some methods
         check_softmax(parameters.METHOD, problem, "set loss: sigmoid for several")
     rate, steps, total = parameters.rate(problem), parameters.total_steps(problem), gradient_sum(parameters, problem)
     facts = {"steps": steps, "sampling_rate": rate, "learning_rate_applied": parameters.step_size(problem)}

@@ -47,7 +47,7 @@ class TappedPass:
     def _hook(self, name: str):
         def hook(_layer, inputs, output):
             if self._inputs is None:
-                return None  # another pass than ours
+                return None  # a forward pass that this class did not start
             if name in self._inputs:
                 raise StudyError(
                     f"network layer {name!r} is used twice in one pass; no rule covers shared weights; {ALONE}"
@@ -56,7 +56,7 @@ class TappedPass:
             self._inputs[name] = inputs[0] if self._compiled else inputs[0].clone()
             if name in self._taps:
                 return output + self._taps[name]
-            self._outputs[name] = output  # the first pass, which is neither, finds shapes and types
+            self._outputs[name] = output  # a first, plain pass finds the outputs' shapes and dtypes
             return None
 
         return hook
@@ -102,7 +102,7 @@ class TappedPass:
                 scores, inputs = self._run(records, {}, taps)
             else:
                 split = {name: value.unflatten(0, (count, -1)) for name, value in taps.items()}
-                with sdpa_kernel(SDPBackend.MATH):  # other ways to attention have no vectorised map
+                with sdpa_kernel(SDPBackend.MATH):  # vmap does not support the other attention kernels
                     scores, inputs = self._run(records.unflatten(0, (count, rows)), direct, split)
                 scores, inputs = scores.flatten(0, 1), {name: value.flatten(0, 1) for name, value in inputs.items()}
         return scores, {name: value.detach() for name, value in inputs.items()}, taps, direct
