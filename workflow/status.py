@@ -110,7 +110,7 @@ def show(arguments: list[str]) -> int:
         told = "trained with secure noise, and will not be again: see docs/own-data-reference.md"
         print(f"{refused} of the cells were {told}")
     elif stops:
-        pass  # said last
+        pass  # reported last
     elif due and (who := at_work()):
         print(f"{who} is at work in this folder; what it has not finished counts as missing")
     elif due and (said := unwritable("results")):

@@ -36,7 +36,7 @@ from dpstudy.schema.reading import fill_defaults
 from dpstudy.schema.spelling import as_numbers
 
 N, CLASSES, EPSILON, DELTA = 2000, 4, "2", 1e-5
-_GUESSED = {"batch_size": N // 20}  # where a method needs one: few steps find what many do
+_GUESSED = {"batch_size": N // 20}  # for methods that require one; a few steps reveal as much as many
 FLAT, PICTURES, MANY = (20,), (1, 28, 28), 2500
 SETTINGS: dict[str, dict[str, Any]] = {  # what units and labels are, where a method takes them
     "one label": {"unit": "record", "positives": 1},
@@ -80,7 +80,7 @@ def _named(name: str) -> str:
         sys.path.insert(0, os.getcwd())
         try:
             importlib.import_module(path)
-        except Exception as error:  # whatever importing somebody's module raises
+        except Exception as error:  # importing a user's module may raise anything
             raise StudyError(f"module {path!r} cannot be imported: {type(error).__name__}: {error}") from None
         name_module(own, path)
     return own

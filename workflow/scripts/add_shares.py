@@ -1,4 +1,4 @@
-"""Add up the private sums of the jobs that shared a pass over one split of a feature set."""
+"""Add up the sufficient statistics that several jobs computed on shares of one split of a feature set."""
 
 from this_workflow import job
 

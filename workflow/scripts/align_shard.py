@@ -1,4 +1,4 @@
-"""Find the copies of one private shard's images among a public set."""
+"""Find copies of one private shard's images in a public set."""
 
 from this_workflow import job
 

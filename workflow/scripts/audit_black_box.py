@@ -1,4 +1,4 @@
-"""Attack one cell's method by the losses of models that were trained with and without one record (de2022 A.2)."""
+"""Attack one cell's method by the losses of models trained with and without one record (de2022 A.2)."""
 
 from this_workflow import job
 

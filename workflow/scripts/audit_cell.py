@@ -1,4 +1,4 @@
-"""Attack one cell's method with its settings: a lower bound on epsilon."""
+"""Compute a lower bound on epsilon by attacking one cell's method with its settings."""
 
 from this_workflow import job
 

@@ -1,4 +1,4 @@
-"""Build the study's page."""
+"""Build the HTML page of the study's results."""
 
 import time
 

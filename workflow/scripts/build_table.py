@@ -1,4 +1,4 @@
-"""Lay cells out as a table, published values beside ours: LaTeX and CSV."""
+"""Write a table of cells, published values beside ours, as LaTeX and CSV."""
 
 from this_workflow import job
 

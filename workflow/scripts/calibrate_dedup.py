@@ -1,4 +1,4 @@
-"""Count how many changed copies of private images de-duplication finds."""
+"""Count how many altered copies of private images de-duplication detects."""
 
 from this_workflow import job
 

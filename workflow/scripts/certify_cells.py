@@ -1,5 +1,4 @@
-"""Certify every cell of a data set anew: its ledger against other accountants and against what its seeds drew, and each
-entry's training against a replay."""
+"""Certify all cells of a data set again: ledgers by other accountants and drawn samples, training by a replay."""
 
 import os
 

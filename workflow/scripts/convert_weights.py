@@ -1,4 +1,4 @@
-"""Convert the weights of a Python package to safetensors."""
+"""Convert pre-trained weights of a Python package to safetensors."""
 
 from this_workflow import job
 

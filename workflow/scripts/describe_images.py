@@ -1,4 +1,4 @@
-"""Describe the images of one shard for de-duplication."""
+"""Compute the image descriptors of one shard for de-duplication."""
 
 from this_workflow import job
 

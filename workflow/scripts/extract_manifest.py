@@ -1,4 +1,4 @@
-"""Describe the finished feature shards of one split."""
+"""Write the manifest of the finished feature shards of one split."""
 
 from this_workflow import job
 

@@ -1,4 +1,4 @@
-"""Fit what de-duplication measures likeness by to a public set."""
+"""Fit the basis in which de-duplication compares images, on a public set."""
 
 from this_workflow import job
 

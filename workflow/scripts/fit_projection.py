@@ -1,4 +1,4 @@
-"""Fit a projection on a public data set."""
+"""Fit a projection of features on a public data set."""
 
 from this_workflow import job
 

@@ -1,4 +1,4 @@
-"""Put the seeds of a cell together: each was trained by a job of its own."""
+"""Gather one cell from its seeds, each of which a separate job trained."""
 
 from this_workflow import job
 

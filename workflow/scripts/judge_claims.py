@@ -1,4 +1,4 @@
-"""Judge every claim of a paper."""
+"""Judge every claim of a paper by the study's results."""
 
 from this_workflow import job
 

@@ -1,4 +1,4 @@
-"""Find the images that a public set shares with private ones, and decide what is kept."""
+"""Find the images of a public set that are also in private sets, and select the public images to keep."""
 
 from this_workflow import job
 

@@ -1,4 +1,4 @@
-"""Put the matches of a public set's shards together, and decide what is kept."""
+"""Merge the matches of a public set's shards, and select the public images to keep."""
 
 from this_workflow import job
 

@@ -1,4 +1,4 @@
-"""Describe the finished shards of one split: rows, classes, SHA-256 of each."""
+"""Write the manifest of the finished shards of one split: rows, classes, and SHA-256 of each."""
 
 from this_workflow import job
 

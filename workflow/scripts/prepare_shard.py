@@ -10,7 +10,7 @@ from dpstudy.data.prepare import prepare_shard
 
 
 def planting(options: dict, files: list[str]):
-    """A change of the rows that plants private images, where the config asks for it and this is the shard."""
+    """A function that plants private images in a public shard, for tests of de-duplication; None for other shards."""
     if not files:
         return None
     private = shards.load(Path(files[0]).parent)

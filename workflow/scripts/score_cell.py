@@ -1,4 +1,4 @@
-"""Say what the scores of a cell's models are worth."""
+"""Compute the metrics of a cell from the scores of its models."""
 
 from this_workflow import job
 

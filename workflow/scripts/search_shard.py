@@ -1,4 +1,4 @@
-"""Find candidates for copies of private images in one shard of a public set."""
+"""Find candidate copies of private images in one shard of a public set."""
 
 from this_workflow import job
 

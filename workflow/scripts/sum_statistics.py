@@ -1,4 +1,4 @@
-"""Sum what least squares needs over the private records of one split of a feature set, or a share, in one pass."""
+"""Compute the sufficient statistics of least squares on one split of a feature set, or a share of it, in one pass."""
 
 from this_workflow import job
 

@@ -1,4 +1,4 @@
-"""Gather the metrics of the study's cells; refuse one that another config, or another library unpaid, made."""
+"""Gather the metrics of the study's cells; refuse those of another config or, if not yet paid for, library."""
 
 from this_workflow import job
 

@@ -1,4 +1,4 @@
-"""What every script imports first: the library beside the scripts, or none.
+"""The import that every script begins with: it makes sure that dpstudy is the library beside the scripts.
 
 Python looks through an environment before it looks beside a script, so that an editable link to another clone would
 win, while a cell's hashes are of the files here. A script's own place is what Snakemake gives it as `__file__`; an

@@ -1,4 +1,4 @@
-"""Add up what publishing every seed and cell of each private data set would spend."""
+"""Compute the total privacy cost of publishing every seed and cell, for each private data set."""
 
 from this_workflow import job
 

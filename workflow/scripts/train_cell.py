@@ -1,4 +1,4 @@
-"""Train one cell for all its seeds: model, run, scores, ledger and, for stepped methods, curve."""
+"""Train one cell for all its seeds: model, run facts, scores, ledger and, for stepped methods, training curve."""
 
 from this_workflow import job
 

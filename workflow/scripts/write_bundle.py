@@ -1,4 +1,4 @@
-"""Write the folder of one cell that may be published, or say why there is none."""
+"""Write the publishable folder of one cell, or refuse with the reason."""
 
 import os
 

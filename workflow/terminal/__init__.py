@@ -1,1 +1,1 @@
-"""What `make study` shows: one quiet view of a study that runs, and what went wrong at the end."""
+"""The display of `make study`: a short view of the running study, and at the end the errors that stopped it."""

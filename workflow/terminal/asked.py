@@ -1,5 +1,7 @@
-"""What is wrong with a command before Snakemake sees it: the folder that it is given in, the file of the study, and a
-cluster that would not tell how jobs ended."""
+"""Checks of a command before Snakemake starts: its folder, its study file and its cluster profile.
+
+A profile is refused with which SLURM would not tell how jobs ended.
+"""
 
 import contextlib
 import shutil
@@ -14,7 +16,7 @@ from dpstudy.plan.unknown_target import no_such_target
 
 
 def mistake(arguments: list[str]) -> str:
-    """One sentence; "" where nothing is wrong.
+    """The first mistake in a command, as one sentence; "" where there is none.
 
     Args:
         arguments: Snakemake's.
@@ -35,7 +37,7 @@ def mistake(arguments: list[str]) -> str:
 
 
 def unwritable(folder: str) -> str:
-    """One sentence where a folder is there and nothing can be written to it; "" otherwise."""
+    """Why an existing folder cannot be written to, as one sentence; "" where it can, or does not exist."""
     try:
         check_writable(folder)
     except StudyError as error:
@@ -44,7 +46,7 @@ def unwritable(folder: str) -> str:
 
 
 def unknown_target(target: str, arguments: list[str]) -> str:
-    """One sentence about a file or folder that was asked for and that no rule makes.
+    """One sentence about a requested file or folder that no rule makes, with the most similar names.
 
     Args:
         arguments: Snakemake's, whose study files can be read.
@@ -67,7 +69,7 @@ def unknown_target(target: str, arguments: list[str]) -> str:
 
 
 def _values(arguments: list[str], *flags: str) -> Iterator[str]:
-    """What follows one of the flags, up to the next option."""
+    """The values given to any of these command-line flags."""
     follows = False
     for argument in arguments:
         flag, _, value = argument.partition("=")
@@ -90,7 +92,10 @@ def _wrong(file: Path) -> str:
 
 
 def _wrong_profile(folder: Path, given: bool) -> str:
-    """`given`: whether the command says how SLURM is to be asked."""
+    """What is wrong with a workflow profile, as one sentence; "" where nothing is.
+
+    `given`: whether the command sets --slurm-status-command.
+    """
     import yaml
 
     if not folder.is_dir():  # Snakemake would go on without it, and run everything here
@@ -100,7 +105,7 @@ def _wrong_profile(folder: Path, given: bool) -> str:
         return f"{folder}: no such folder{near}; --workflow-profile takes the path of one such as profiles/slurm"
     settings: dict = {}
     for file in folder.glob("config*.yaml"):
-        with contextlib.suppress(UnicodeDecodeError, yaml.YAMLError, TypeError):  # Snakemake will say
+        with contextlib.suppress(UnicodeDecodeError, yaml.YAMLError, TypeError):  # Snakemake reports these errors
             settings |= yaml.safe_load(file.read_text(encoding="utf-8")) or {}
     if settings.get("executor") != "slurm" or settings.get("slurm-status-command") or given:
         return ""
@@ -112,7 +117,7 @@ def _wrong_profile(folder: Path, given: bool) -> str:
 
 
 def _sacct_fails() -> str:
-    """Why SLURM's book of jobs cannot be asked; "" where it can, or is not here: the plugin then asks squeue."""
+    """Why SLURM's accounting command sacct fails; "" where it works, or is missing: the plugin then asks squeue."""
     if not shutil.which("sacct"):
         return ""
     command = ["sacct", "--allocations", "--noheader", "--starttime", "now"]

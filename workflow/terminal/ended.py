@@ -1,4 +1,4 @@
-"""How SLURM ended a job: its executor says so in a message, or SLURM itself in the job's log."""
+"""The reason why SLURM ended a job, from a message of Snakemake's SLURM executor or from the job's log."""
 
 import re
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ WAYS = {
 
 
 def ending(message: str, logs: Iterable[str]) -> tuple[str, str] | None:
-    """What happened to a job that failed, and a remedy; None where SLURM says no more than that it failed.
+    """The reason why SLURM ended a failed job, and a remedy; None where SLURM reports nothing but the failure.
 
     Args:
         message: of the executor, on the failure.
@@ -27,5 +27,5 @@ def ending(message: str, logs: Iterable[str]) -> tuple[str, str] | None:
     found = STATUS.search(message)
     status = found[1] if found else ""
     if status == "FAILED" and any(MEMORY.search(line) for log in logs for line in lines_of(log)):
-        status = "OUT_OF_MEMORY"  # how it is told depends on how SLURM watches memory
+        status = "OUT_OF_MEMORY"  # SLURM reports it differently, by how it limits memory
     return WAYS.get(status)

@@ -1,4 +1,4 @@
-"""What is said last of a study that stopped: each mistake once, with the jobs that met it, their logs, the remedy."""
+"""The final message of a study that stopped: each error once, with its jobs, their logs and the remedy."""
 
 import re
 import sys
@@ -20,12 +20,12 @@ WITHOUT_A_WORD = (
 
 
 def sentences(log: str | Path) -> list[str]:
-    """The sentences with which a job says in its log why it stopped; none where there is no such log."""
+    """The error sentences in a job's log; none where there is no such log."""
     return [sentence for line in lines_of(log) if (sentence := line.partition(" ERROR ")[2])]
 
 
 def notices(log: str | Path) -> list[str]:
-    """What a job that ended well has to tell its owner all the same (`dpstudy.core.job.notice`)."""
+    """The notices in the log of a job that succeeded (`dpstudy.core.job.notice`)."""
     return [sentence for line in lines_of(log) if (sentence := line.partition(" NOTICE ")[2])]
 
 
@@ -38,8 +38,7 @@ def lines_of(log: str | Path) -> list[str]:
 
 
 def refusal(text: str) -> str:
-    """The sentence with which the workflow refuses a study before anything runs, or a line for each of several;
-    "" where `text` has none.
+    """The workflow's refusal of a study before any job runs, a sentence or a line for each of several; "" if none.
 
     Args:
         text: what Snakemake printed.
@@ -49,7 +48,7 @@ def refusal(text: str) -> str:
 
 
 def not_made(text: str) -> str:
-    """The file or folder that was asked for and that no rule makes; "" where `text` says nothing of that.
+    """The requested file or folder that no rule makes; "" where `text` names none.
 
     Args:
         text: what Snakemake printed.
@@ -61,7 +60,7 @@ def not_made(text: str) -> str:
 def explain(
     status: int, started: float, failed: Iterable[tuple[str, list[str], str]], trouble: str, refused: str = ""
 ) -> None:
-    """Say why the study stopped.
+    """Print why the study stopped.
 
     Args:
         status: of Snakemake; above 128 it stands for a signal.
@@ -96,5 +95,5 @@ def explain(
 
 
 def tell(line: str) -> None:
-    """Write a line where errors go."""
+    """Print a line to standard error."""
     print(line, file=sys.stderr)

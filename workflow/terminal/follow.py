@@ -1,4 +1,4 @@
-"""Run Snakemake under a view: its events, and what it and its jobs print, come through pipes."""
+"""Run Snakemake under a progress view: its events, and its and its jobs' output, are read from pipes."""
 
 import codecs
 import contextlib
@@ -19,13 +19,13 @@ LOGGER = ["--logger", "dpstudy", "--quiet", "host"]  # a profile's --quiet would
 CHANNEL = "DPSTUDY_EVENTS"  # see snakemake_logger_plugin_dpstudy
 SHOWN = "DPSTUDY_TERMINAL"  # see dpstudy.core.progress
 NOTE = re.compile(r"  - (\S.*: \d+% \(.*)")
-CHATTER = "Using workflow specific profile profiles/default "  # it always is
-NOTE_SECONDS = 12.0  # jobs write one in 5
+CHATTER = "Using workflow specific profile profiles/default "  # printed in every run
+NOTE_SECONDS = 12.0  # how long a note stays; jobs write one every 5 seconds
 TICK_SECONDS = 0.25
 
 
 def follow(command: list[str], lock: int) -> tuple[int, Study]:
-    """Run the command, show how far it is; returns its status (128 and more: a signal) and what is known in the end."""
+    """Run the command with a progress view; returns its exit status (from 128: a signal) and the study's last state."""
     study = Study(began=time.monotonic())
     terminal = sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
     environment = os.environ | ({SHOWN: "yes"} if terminal else {})
@@ -71,11 +71,11 @@ def _view(study: Study, terminal: bool):
 
 
 class _Follower:
-    """Reads the pipes of a run until it has ended, and tells the view."""
+    """A reader of the pipes of a run, until it ends, which passes events and lines on to the view."""
 
     def __init__(self, study: Study, view):
         self.study, self.view = study, view
-        self._held: list[str] = []  # what jobs said on their way out: it is told with the job's name, if that comes
+        self._held: list[str] = []  # errors of ending jobs, printed later unless a message with the job's name has them
         self._told: list[str] = []
         self._note, self._noted, self._drawn = "", 0.0, 0.0
 
@@ -126,7 +126,7 @@ class _Follower:
 
 
 def _lines_to(handle):
-    """A function that takes bytes as they come and hands on whole lines; no bytes are the end."""
+    """A function that takes chunks of bytes and calls `handle` with each complete line; an empty chunk is the end."""
     decoder, rest = codecs.getincrementaldecoder("utf-8")("replace"), ""
 
     def take(content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Imported first by what people run: without the packages that the workflow needs, one sentence and no traceback."""
+"""Checks that required packages are installed, imported first by commands: one sentence instead of a traceback."""
 
 import importlib.util
 import sys

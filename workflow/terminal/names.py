@@ -1,4 +1,4 @@
-"""What jobs are called, in what a person reads."""
+"""The names of jobs and the durations, as messages show them."""
 
 import re
 
@@ -8,7 +8,7 @@ VARYING = ("epsilon", "seed", "shard", "share", "clip")  # wildcards that change
 
 
 def job_name(rule: str, wildcards: dict[str, str], logs: list[str]) -> str:
-    """The rule, and what the job is of: for a cell data set, features, entry and epsilon, as in the paths of results.
+    """A job's rule and its subject, such as data set, features, entry and epsilon of a cell, as in paths of results.
 
     >>> job_name("train_seed", {}, ["results/logs/train_seed/mnist/pixels/cnn/eps=1/seed=0.log"])
     'train_seed mnist/pixels/cnn/eps=1/seed=0'
@@ -20,7 +20,7 @@ def job_name(rule: str, wildcards: dict[str, str], logs: list[str]) -> str:
 
 
 def name_of_log(log: str) -> str:
-    """The name of the job that writes this log; empty where it is not the log of a rule.
+    """The name of the job that writes this log; empty where it is no log of a rule.
 
     >>> name_of_log("results/logs/build_report/report.log")
     'build_report report'
@@ -30,12 +30,12 @@ def name_of_log(log: str) -> str:
 
 
 def kind_of(rule: str, wildcards: dict[str, str]) -> tuple[str, str]:
-    """The rule, and of the wildcards those on which it depends how long the job takes."""
+    """A job's rule, and those wildcards on which its run time depends: jobs of one kind take about equally long."""
     return rule, "/".join(value for name, value in wildcards.items() if name not in VARYING)
 
 
 def cell_of(outputs: list[str]) -> tuple[str, bool]:
-    """The cell that a job with these outputs trains, gathers or scores, "" for none, and whether the job finishes it.
+    """The cell that a job with these outputs trains, gathers or scores ("" for none), and whether the job completes it.
 
     >>> cell_of(["results/runs/mnist/pixels/cnn/eps=1/seed=0/run.json"])
     ('mnist/pixels/cnn/eps=1', False)
@@ -47,7 +47,7 @@ def cell_of(outputs: list[str]) -> tuple[str, bool]:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as minutes and seconds, or hours too.
+    """Seconds as text: minutes and seconds, with hours where there are any.
 
     >>> duration(75.2), duration(3725)
     ('1:15', '1:02:05')
@@ -58,7 +58,7 @@ def duration(seconds: float) -> str:
 
 
 def about(seconds: float) -> str:
-    """Seconds as an estimate is told.
+    """Seconds as text for a rough estimate.
 
     >>> about(40), about(260), about(9000)
     ('40 s', '4 min', '2 h 30 min')

@@ -1,4 +1,4 @@
-"""Why a job is to run again, in a line: Snakemake names all parameters, those that did not change included."""
+"""Why Snakemake runs a job again, in one line, naming only the parameters that changed."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ _ABSENT = object()
 
 
 def shorten(reason: str) -> str:
-    """A reason of Snakemake's as one line of at most `WIDTH` characters; of parameters what differs alone.
+    """A reason of Snakemake's as one line of at most `WIDTH` characters; of parameters only the differences.
 
     >>> text = "Params have changed since last execution: Union of ...: before: {'a': {'b': 2}} now: {'a': {'b': 3}}"
     >>> shorten(text)
@@ -28,8 +28,9 @@ def shorten(reason: str) -> str:
 
 
 def first_cause(reason: str, makers: Mapping[str, tuple[str, str]]) -> str:
-    """A reason that names files which other jobs are to make again: the first of those jobs that has a reason of its
-    own, and that reason. `makers` has rule and reason by each file that a job is to make.
+    """The first job in a chain of updated inputs that has a reason besides updated inputs, and that reason.
+
+    `makers` maps each file that a job is to make to the rule and the reason of that job.
 
     >>> makers = {"b": ("extract", "Input files updated by another job: a"), "a": ("prepare", "Code has changed")}
     >>> first_cause("Input files updated by another job: b, c", makers)
@@ -43,7 +44,7 @@ def first_cause(reason: str, makers: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _differences(before: list, now: list) -> list[str]:
-    """`key: old -> new` of the mappings, and what else is on one side alone."""
+    """`key: old -> new` for each changed value of the mappings, and the items other than mappings on either side."""
     old, new = (
         {key: value for one in side if isinstance(one, dict) for key, value in one.items()} for side in (before, now)
     )
@@ -53,7 +54,7 @@ def _differences(before: list, now: list) -> list[str]:
 
 
 def _changed_keys(old: dict, new: dict) -> Iterator[str]:
-    """`key: old -> new` of each value that differs, within mappings too."""
+    """`key: old -> new` for each value that differs, in nested mappings too."""
     for key in old | new:
         before, now = old.get(key, _ABSENT), new.get(key, _ABSENT)
         if isinstance(before, dict) and isinstance(now, dict):

@@ -1,4 +1,4 @@
-"""The state of a study that runs: jobs and cells done, running and failed, and how long it may still take."""
+"""The state of a running study: jobs and cells done, running and failed, and an estimate of the time left."""
 
 import os
 import re
@@ -24,7 +24,7 @@ RAISED_IN = re.compile(r'(\n  File ".*", line \d+, in .*)+$')
 
 @dataclass
 class Job:
-    """One job that was started."""
+    """One job that has started."""
 
     name: str
     kind: tuple[str, str]  # jobs of a kind take about as long
@@ -37,7 +37,7 @@ class Job:
 
 @dataclass
 class Study:
-    """What is known of a run. All times are seconds of one clock, which the caller reads."""
+    """The state of a run, updated from Snakemake's events; all times are seconds of one clock, read by the caller."""
 
     began: float
     name: str = ""
@@ -59,7 +59,7 @@ class Study:
     _took: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def hear(self, event: dict, now: float) -> list[str]:
-        """Take in one event of the logger plugin; returns lines that a person should read now."""
+        """Update the state with one event of the logger plugin; returns lines to show now."""
         happened = event["event"]
         if happened == "said":
             return self._said(event["level"], event["text"])
@@ -102,7 +102,7 @@ class Study:
 
     def _fail(self, event: dict) -> list[str]:
         job = self.running.pop(event["jobid"])
-        if self.stopping:  # it was ended, and did nothing wrong
+        if self.stopping:  # the job was interrupted, and is not at fault
             return []
         job.logs = [log.removeprefix(f"{os.getcwd()}/") for log in event["log"] or job.logs]
         self.failed[event["jobid"]] = job
@@ -123,27 +123,27 @@ class Study:
                     self._due[job.kind] += 1
                     return [f"tried again: {job.name}"]
             return [text] if text.startswith(NOTHING_TO_DO) else []
-        if level == "ERROR" and not self.name and (refused := refusal(text)):  # it is told in the end
+        if level == "ERROR" and not self.name and (refused := refusal(text)):  # printed at the end
             self.refused = refused
             return []
-        if level == "ERROR" and not self.name and (unknown := not_made(text)):  # so is this
+        if level == "ERROR" and not self.name and (unknown := not_made(text)):  # printed at the end, too
             self.unknown = unknown
             return []
         if level == "DEBUG" or SAID_OTHERWISE.search(text) or (level == "WARNING" and text in self._warned):
             return []
-        self._warned.add(text)  # an executor may say the same of each job
+        self._warned.add(text)  # once, although an executor may repeat it for each job
         return [_without_place(text.strip())]
 
     def cells_running(self) -> int:
-        """Cells that some job trains, gathers or scores just now."""
+        """The number of cells that a running job trains, gathers or scores."""
         return len({job.cell for job in self.running.values()} - {""})
 
     def cells_failed(self) -> int:
-        """Cells of which a job failed; those that wait for another job that failed are not counted."""
+        """The number of cells with a failed job; cells that wait for another cell's failed job do not count."""
         return len({job.cell for job in self.failed.values()} - {""})
 
     def seconds_left(self, now: float) -> tuple[float, bool] | None:
-        """An estimate of what is still to come, and whether it is all of it; None where nothing can be said.
+        """Estimated seconds left, and whether they cover all remaining jobs; None where there is no estimate.
 
         Jobs of a kind are taken to last as long as those of it that ended, and as many to run at once as until now. Of
         a kind, and a rule, that no job has finished nothing is known: the estimate is then of the others only, and
@@ -173,5 +173,5 @@ class Study:
 
 
 def _without_place(text: str) -> str:
-    """A sentence as it was raised; anything else, such as a fault of the program, as it is."""
+    """A sentence of the workflow without the place in the rules that raised it; other text unchanged."""
     return RAISED_IN.sub("", text[found.end() :]) if (found := RAISED.match(text)) else text

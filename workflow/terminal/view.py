@@ -1,4 +1,4 @@
-"""The progress of a study in a terminal: a few lines that are drawn anew, below what is said for good."""
+"""The progress of a study in a terminal: a few lines that are redrawn, below the lines that stay."""
 
 from rich.console import Console, Group
 from rich.constrain import Constrain
@@ -18,7 +18,7 @@ ECHO = "^C__"  # room for what the terminal itself writes behind the last line: 
 
 
 class View:
-    """The view; `refresh` draws it, and leaving the context removes it."""
+    """The progress view; `refresh` draws it, and leaving the context removes it."""
 
     def __init__(self, study: Study):
         self.study = study
@@ -41,25 +41,25 @@ class View:
         self._live.stop()
 
     def say(self, line: str) -> None:
-        """Write a line that stays, above the view."""
+        """Print a line that stays, above the view."""
         self._console.print(Text(line), soft_wrap=True)
 
     def pass_on(self, line: str) -> None:
-        """Write what Snakemake or a job printed, above the view too."""
+        """Print output of Snakemake or a job above the view."""
         self.say(line)
 
     def pause(self, paused: bool) -> None:
-        """Leave the terminal to a question, or come back after it."""
+        """Hide the view while a job asks a question, or show it again."""
         self._live.stop() if paused else self._live.start()
 
     def refresh(self, now: float, note: str = "") -> None:
-        """Draw the view, unless it is paused; `note` is what a job says of itself."""
+        """Draw the view, unless it is paused; `note` is a running job's own progress."""
         self._now, self._note = now, note
         if self._live.is_started:
             self._live.refresh()
 
     def frame(self) -> Group:
-        """The lines of the view, none longer than the terminal is wide."""
+        """The lines of the view, cut to the terminal's width."""
         study, width = self.study, min(self._console.width - len(ECHO), WIDEST)
         head = [f"study {study.name}" if study.name else "study", f"{duration(self._now - study.began)} elapsed"]
         if not study.jobs:
@@ -95,5 +95,5 @@ class View:
 
 
 def tail(text: str, width: int) -> str:
-    """The text, or so much of its end as fits: there stands what tells one job from another."""
+    """The text, or the end of it that fits the width, since names of jobs differ at their ends."""
     return text if len(text) <= width else "..." + text[len(text) - max(0, width - 3) :]

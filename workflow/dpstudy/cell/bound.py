@@ -95,7 +95,7 @@ class Binding:
         found = self._of_training(cell, folder, None, gathered)
         if metrics and (told := self._of_metrics(cell, folder, {} if RUN in found else run)):
             found[METRICS] = told
-        if RUN in found:  # nobody knows which seeds belong to it: those that are there
+        if RUN in found:  # the cell's seeds are not known: take those that are present
             names = (path.parent.name.removeprefix("seed=") for path in runs.glob(f"seed=*/{RUN}"))
             run = {"seeds": [{"seed": int(name)} for name in sorted(names) if name.isdecimal()]}
         for seed in _seeds(run) if gathered else ():
@@ -174,7 +174,7 @@ class Binding:
         value, results = sha256(path), Path(self.results)
         for pattern in ("cells/*/*/*/eps=*", "runs/*/*/*/eps=*/seed=*"):
             for run in sorted(results.glob(f"{pattern}/{RUN}")):
-                with contextlib.suppress(StudyError):  # a damaged one is told where it is looked at
+                with contextlib.suppress(StudyError):  # a damaged file is reported where it is read
                     if run.parent != path.parent and _files(_read(run)).get(path.name) == value:
                         return "/".join(run.parent.relative_to(results).parts[1:])
         return ""
@@ -273,5 +273,5 @@ def _differs(path: Path, value: str | None) -> bool:
         return False
     try:
         return sha256(path) != value
-    except StudyError:  # scores that a study does not keep went meanwhile
+    except StudyError:  # scores that the study does not keep were deleted meanwhile
         return False

@@ -12,8 +12,8 @@ from dpstudy.methods.problem import Plan
 from dpstudy.privacy.ledger import check_spent
 from dpstudy.privacy.noise import NoiseSource
 
-# What every curve has, whatever a study reports: another metric trains nothing again. One that is added here makes all
-# that was trained in steps stale, which is why no metric joins by itself.
+# The metrics of every curve, whatever a study reports, so that to report another retrains nothing. One added here makes
+# every cell that was trained in steps stale, which is why none is added automatically.
 CURVES = {
     "top1": top1.METRIC,
     "top5": top5.METRIC,

@@ -25,7 +25,7 @@ OTHER_DATA = (
     "now, or nobody can tell; training it again spends as much again. Undo what was changed, and it is taken as it is "
     "from {}. "
 )
-_SKEW_SECONDS = 2  # that clocks of a cluster may differ by
+_SKEW_SECONDS = 2  # how far clocks of a cluster's machines may differ
 _log = logging.getLogger("dpstudy")
 
 
@@ -169,7 +169,7 @@ def resumed(request: CellRequest, inputs: CellInputs) -> Begun | None:
     if book is None or last is None or last.made_by["config"] != request.fingerprint:
         return None
     if last.made_by["library"] != request.library and _entry_of(book, last.training) is None:
-        return None  # nobody can tell what it planned, and nobody has seen it
+        return None  # its plan is unknown, and its model was never released
     if others := _other_data(last.made_by["data"], inputs, PaidModels(book)):
         if book.again:
             return None
@@ -214,7 +214,7 @@ def pay(
     except BeyondBudgetError:
         store.remove(cell.path, seeds, files)
         raise
-    except OvertakenError:  # nobody has seen this one
+    except OvertakenError:  # this model was never released
         store.remove(cell.path, seeds, files)
         folder = PaidModels(book).find(cell.path, seeds)
         if folder is None or read_json(folder / "run.json")["made_by"]["config"] != request.fingerprint:

@@ -39,14 +39,14 @@ def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
     try:
         loaded = read_study(study)
         name = cell.partition("/")[0]
-        known = any(cell == one.path for one in unfold(loaded))  # else the run says what there is
+        known = any(cell == one.path for one in unfold(loaded))  # otherwise the run refuses it, and lists the cells
         if loaded["noise"] != "secure" or loaded["release"].get("spend_again") or not known:
             return
         book, records = Spending(Path(folder, BOOK), shared=books_of(loaded, [name])), records_of(loaded, name)
         paid = [entry for entry in book.everywhere() if entry["cell"] == cell and about(entry, name, records)]
         here = any(entry["cell"] == cell for entry in book.trainings())
     except StudyError:
-        return  # the run says what is wrong
+        return  # the run reports the error
     if paid and not here:
         raise StudyError(
             f"{cell}: no model of it was trained in {os.path.abspath(folder)}, and one was in another folder, on "
@@ -60,7 +60,7 @@ def in_the_book(study: dict, name: str) -> tuple[float | None, str]:
 
     None stands for trainings without a guarantee.
     """
-    book = Spending(os.devnull, shared=books_of(study, [name]))  # and no folder's own
+    book = Spending(os.devnull, shared=books_of(study, [name]))  # only the budget logs beside the data
     spent = book.before(name, float(study["datasets"][name]["delta"]), records_of(study, name))
     budget = study["release"].get("budget")
     told = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"

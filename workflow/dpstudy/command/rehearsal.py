@@ -54,7 +54,7 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
     ended: list[int] = []
     config, changed, known = _stood_in(study, place)
     try:
-        signal.signal(signal.SIGTERM, lambda *_: _end(ended))  # so that nothing is left then either
+        signal.signal(signal.SIGTERM, lambda *_: _end(ended))  # so that its files are removed after a termination, too
         print(f"dpstudy: rehearsing {study} on drawn images ({changed}); nothing is spent", flush=True)
         os.environ.pop("DPSTUDY_DATA", None)
         os.environ[DRAWN] = "1"

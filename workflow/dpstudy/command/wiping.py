@@ -13,7 +13,7 @@ from dpstudy.plan import paths
 from dpstudy.plan.first_spending import ask_on_terminal
 from dpstudy.privacy.spending import BOOK
 
-_KEPT = (BOOK, paths.TOTAL, paths.RELEASES)  # none of them says more of a record than its owner has paid for
+_KEPT = (BOOK, paths.TOTAL, paths.RELEASES)  # they reveal no more about a record than was paid for with privacy budget
 _STATE = ".snakemake"
 _ABOUT = {  # folders of results, and what of private records is in them
     "data": "the images, and the table's labels, persons and groups",
@@ -32,7 +32,7 @@ _ABOUT = {  # folders of results, and what of private records is in them
     "backbones": "what was made of public images",
 }
 _OTHERS = "statistics of test records, without noise"
-# What a study makes in its results, and nothing else: what somebody laid there is theirs.
+# Only what a study creates in its results: other files there belong to the user.
 _MADE = {value.split("/")[1] for value in vars(paths).values() if str(value).startswith(f"{paths.RESULTS}/")}
 _MADE |= {*_ABOUT, "snakemake-report.html"}
 
@@ -87,7 +87,7 @@ def _refuse_running(place: Path) -> None:
     except BlockingIOError:
         raise StudyError(f"{place}: a run is under way there; wait for it, or stop it") from None
     except OSError:
-        return  # none was ever, or a disk without locks
+        return  # there was never a run, or the disk has no locks
 
 
 def _left(place: Path) -> list[tuple[Path, str]]:

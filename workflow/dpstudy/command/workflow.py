@@ -53,10 +53,10 @@ def run(
     try:
         status = subprocess.call(program, cwd=target)
         return status
-    except KeyboardInterrupt:  # which the program got too
+    except KeyboardInterrupt:  # the program received the interrupt too
         return 130
     finally:
-        if made and (command == "status" or (status and _has_made_nothing(target))):  # who only asks leaves nothing
+        if made and (command == "status" or (status and _has_made_nothing(target))):  # status leaves no files behind
             shutil.rmtree(made, ignore_errors=True)
         elif target != Path.cwd():
             print(f"(paths above count from {folder})", file=sys.stderr)

@@ -7,7 +7,7 @@ from dpstudy.comparison.change import LEDGER, MADE_BY, SETTING, Change, changes,
 from dpstudy.comparison.means import mean_changes
 from dpstudy.comparison.tree import Cell
 
-_NO_SETTING = ("seeds", "mean", "median", "std", "made_by", "files")  # the means are told from the seeds
+_NO_SETTING = ("seeds", "mean", "median", "std", "made_by", "files")  # means are compared by their seeds
 _NO_TERM = ("events", "not_accounted", "cell", "files")  # the first two by themselves; the others name what is compared
 _OF_SEEDS = {"seeds": "seed", "split": "split"}
 

@@ -8,7 +8,7 @@ from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.numbers import significant
 
 _NAMED = 8  # changes of one file, and values of one kind of origin, that are listed one by one
-_WIDTH = 60  # of a value
+_WIDTH = 60  # characters of a value that are shown
 _HEAD = ("", "A", "B", "B - A", "two standard errors")
 
 

@@ -5,9 +5,9 @@ from dpstudy.core.errors import StudyError
 from dpstudy.data.own import test_is_public
 from dpstudy.schema.methods import method_schema
 
-PAID_TUNING = "dpstudy.tuning.paid"  # named and not imported: cells that pay for nothing do not depend on it
-CALIBRATION = "dpstudy.methods.calibrated"  # the same of cells without `calibration`
-PUBLIC_CALIBRATION, PUBLIC = "dpstudy.methods.calibrated_publicly", "test"  # and of those whose test records tell it
+PAID_TUNING = "dpstudy.tuning.paid"  # named, not imported, so that the code of other cells excludes it
+CALIBRATION = "dpstudy.methods.calibrated"  # likewise for cells without `calibration`
+PUBLIC_CALIBRATION, PUBLIC = "dpstudy.methods.calibrated_publicly", "test"  # likewise without public test records
 PAID = "validation, and paid for"
 SEARCHED = (
     "The hyper-parameters were chosen by {} trials on a validation split of the private records; that search was not "

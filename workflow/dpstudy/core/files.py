@@ -194,7 +194,7 @@ def column_values(path: str | os.PathLike, table, name: str) -> list:
     """
     try:
         return table.column(name).to_pylist()
-    except Exception as error:  # each type has its own: of decoding, of overflow, of time zones
+    except Exception as error:  # each column type raises its own: decoding, overflow, time zones
         reason = (str(error) or type(error).__name__).splitlines()[0]
         kind = table.schema.field(name).type
         raise StudyError(f"{path}: the column {name!r} ({kind}) cannot be read ({reason}); write it as text") from None

@@ -37,7 +37,7 @@ def take(count: int) -> None:
     """
     devices = _devices()
     if count < 1 or len(devices) < 2 or (_VISIBLE in os.environ and count >= len(devices)):
-        return  # a scheduler's numbers may mean other GPUs in another of its jobs: a lock would tell nothing
+        return  # a scheduler may number the GPUs of each job anew: a lock on a number would mean nothing
     taken: list[str] = []
     folder = _own_folder(Path(tempfile.gettempdir()) / f"dpstudy-gpus-{os.getuid()}")
     try:

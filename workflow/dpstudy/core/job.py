@@ -139,7 +139,7 @@ def _peak_mb() -> float:
     unit = 1 if sys.platform == "darwin" else 1024
     used = [resource.getrusage(who).ru_maxrss * unit for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     with contextlib.suppress(OSError, ValueError), open("/proc/self/status", encoding="utf-8") as status:
-        # where a process is started, Linux counts what the one that started it held
+        # ru_maxrss of a process that was started includes its parent's memory on Linux
         used[0] = next(1024 * int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
     return max(used) / 1e6
 

@@ -61,7 +61,7 @@ def _length(items: Iterable) -> int | None:
 
 
 def _print(line: str) -> None:
-    with contextlib.suppress(OSError):  # whoever watched may be gone, which is no reason to lose the work
+    with contextlib.suppress(OSError):  # the program that shows progress may have ended, while the work goes on
         print(f"{LINE}{line}", file=sys.stderr, flush=True)
 
 

@@ -30,7 +30,7 @@ _FRAMES = {*range(0xC0, 0xD0), 0xF7} - {0xC4, 0xC8, 0xCC}  # markers behind whic
 _MOST_PIXELS = 89_478_485  # Pillow's limit
 _INSTALL = "pip install pydicom python-gdcm"  # the extra `dicom`
 _NUMBERS = ("AS", "DS", "FD", "FL", "IS", "SL", "SS", "UL", "US")  # value representations
-_YEARS = {"Y": 1, "M": 12, "W": 52.18, "D": 365.25}  # so many of them make one (PS3.5, AS)
+_YEARS = {"Y": 1, "M": 12, "W": 52.18, "D": 365.25}  # units in a year (PS3.5, AS)
 
 
 def is_dicom(path: Source) -> bool:
@@ -63,7 +63,7 @@ def picture(
 
     with _pydicom(where) as pydicom:
         with raw(path) as file:
-            if _DEFLATED in file.read(_HEAD):  # a few bytes may unfold to any number
+            if _DEFLATED in file.read(_HEAD):  # a few compressed bytes may expand to any size
                 raise StudyError(f"{where} is a deflated DICOM file; save it otherwise, uncompressed for instance")
             file.seek(0)
             dataset = pydicom.dcmread(file)
@@ -127,7 +127,7 @@ def _coded_size(content: bytes) -> tuple[int, int]:
             kind, length = content[place + 1], int.from_bytes(content[place + 2 : place + 4])
             if kind in _FRAMES:
                 return int.from_bytes(content[place + 5 : place + 7]), int.from_bytes(content[place + 7 : place + 9])
-            place += 2 + length if kind != 0xFF else 1  # bytes of 255 may fill
+            place += 2 + length if kind != 0xFF else 1  # bytes of 255 may be padding
         raise ValueError("no frame in its JPEG stream")
     place = content.index(b"\xff\x4f\xff\x51") + 8
     right, below, left, above = (int.from_bytes(content[place + at : place + at + 4]) for at in (0, 4, 8, 12))

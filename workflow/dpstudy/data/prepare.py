@@ -151,7 +151,7 @@ def prepare_shard(
         rows = sum(len(indices) for _, indices in parts)
         if rows < count:
             raise StudyError(f"the split {split!r} has {rows} rows for {count} shards; lower `shards`")
-        if shard == 0:  # once a split, before anything can be made of it
+        if shard == 0:  # once per split, and before any job can use its shards
             for pool in reader.pools:
                 check_files(reader.rows(pool))
     if delta is not None:

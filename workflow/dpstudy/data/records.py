@@ -39,7 +39,7 @@ Table = TypeVar("Table", bound=RecordTable)
 def concatenate(tables: Sequence[Table]) -> Table:
     """The rows of all tables (at least one, with the same columns), in order."""
     if len(tables) == 1:
-        return tables[0]  # images twice in memory would be one time too many
+        return tables[0]  # no concatenation, which would hold all images in memory twice
     return _each_column(tables, np.concatenate)
 
 

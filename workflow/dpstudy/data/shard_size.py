@@ -63,7 +63,7 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
         packed = [path for path in lists if path.suffix == ".parquet"] if "image_column" in options else []
         group = max(map(unpacked_bytes, packed), default=0)
         return ShardSize(records, math.ceil(held * _image_bytes(options, folder)) + decoding, group)
-    except (OSError, StudyError, LookupError, ValueError, TypeError):  # the job itself says what is wrong
+    except (OSError, StudyError, LookupError, ValueError, TypeError):  # the job itself reports the error
         return None
 
 
@@ -79,7 +79,7 @@ def unpacked_bytes(path: str | os.PathLike) -> int:
     os.stat(path)  # whose error names the file, as Snakemake wants to know it; pyarrow's does not
     try:
         footer = pq.read_metadata(path)
-    except pa.ArrowInvalid:  # damaged: whoever reads it says so
+    except pa.ArrowInvalid:  # a damaged file: the code that reads it reports that
         return 0
     return max((footer.row_group(group).total_byte_size for group in range(footer.num_row_groups)), default=0)
 

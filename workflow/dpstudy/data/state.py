@@ -31,7 +31,7 @@ def state_of(options: dict, data_root: Path) -> str:
             try:
                 seen = file.stat()
                 told = f"{seen.st_size} {seen.st_mtime_ns}"
-            except OSError:  # `unreadable` allows for some
+            except OSError:  # the option `unreadable` tolerates some unreadable files
                 told = "absent"
             digest.update(os.fsencode(f"{file.relative_to(folder)}\0{told}\n"))
     return digest.hexdigest()[:16] if sources else ""

@@ -226,7 +226,7 @@ def _refuse_other_kinds(path: Path) -> None:
         with open(path, "rb") as file:
             start = file.read(64)
     except OSError:
-        return  # whoever reads it says so
+        return  # the code that reads the file reports errors
     for first, what in _KINDS:
         if start.startswith(first):
             raise StudyError(f"{path}: {what}; a table is CSV (UTF-8, commas, a header) or parquet")

@@ -20,7 +20,7 @@ _MATCH_SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("public", "public_split", "public_id", "dataset", "split", "private_id", "kind")]
     + [("score", pa.float64())]
 )
-_UNPLANTED = 0.01  # of the sample: more are mistakes, or a public set that is made of the private one
+_UNPLANTED = 0.01  # share of the sample; more are errors, or the public set was made from the private one
 _PUBLISH = (
     "Do not publish this file: how many records of a private set match the public one is itself a statistic of"
     " private records. What may be published is the rule: the mode, the thresholds and the public set."

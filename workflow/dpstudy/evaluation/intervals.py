@@ -30,7 +30,7 @@ import numpy as np
 from dpstudy.evaluation.metric import Metric
 from dpstudy.evaluation.wilson import Z, wilson
 
-FEWEST = 5  # persons on each side; of records, where nobody knows whose they are
+FEWEST = 5  # persons with a label, and without; records where their persons are not known
 _OF_AREAS, _OF_SHARES = 3.0, 2.0  # degrees of freedom that the model counts for (k)
 _SHIFTS = 1.0, 2.5  # by so many times what samples lie above the value an average precision is too high (measured)
 

@@ -123,7 +123,7 @@ class Metric:
         if self.right is None:
             assert self.records is not None, "a metric of training records has no value here"
             return self.records(scores, labels, weights)
-        from dpstudy.evaluation.weighted import mean  # needs NumPy, which whoever lays out a study does without
+        from dpstudy.evaluation.weighted import mean  # late: it imports NumPy, which planning a study does without
 
         return mean(self.right(scores, labels), weights) * (100 if self.percent else 1)
 

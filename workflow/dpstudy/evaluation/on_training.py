@@ -29,7 +29,7 @@ def accuracy_on(model, tables: Iterable[FeatureTable]) -> dict[str, float]:
     Raises:
         StudyError: records with several labels, or no record.
     """
-    from dpstudy.evaluation.ranks import ranks  # NumPy, which whoever lays out a study does without
+    from dpstudy.evaluation.ranks import ranks  # late: it imports NumPy, which planning a study does without
 
     right = rows = 0
     for table in tables:

@@ -20,9 +20,9 @@ it has what their command said.
 
 """
 _CELL = {"promise", "at_least", "study", "dataset", "epsilon"}
-_OF = {"features"}  # may stand with a cell's: the only ones that count
+_OF = {"features"}  # optional beside a cell's: only these feature sets count
 _COMMAND = {"promise", "command", "goal"}
-_SAID = {"measured"}  # may stand with a command's: what it said, where and when
+_SAID = {"measured"}  # optional beside a command's: its output, with place and date
 
 
 def read(path: Path = GOALS) -> list[dict]:

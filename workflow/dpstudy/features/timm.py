@@ -34,7 +34,7 @@ class PublicNetwork(NetworkInput):
         from dpstudy.models.stages import stages
 
         model, weights = options["model"], options["weights"]
-        with torch.device("meta"):  # of tensors that lie nowhere: the name may promise more than the file holds
+        with torch.device("meta"):  # takes no memory: the name may claim a larger network than the file
             outline, config = _build(model)
         tensors = {}
         if weights == RANDOM:

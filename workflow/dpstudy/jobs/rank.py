@@ -26,7 +26,7 @@ def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
     keeper = keeper_of(request, parameters, before.made_by if before else made_by(request, inputs.hashes()))
     for seed in request.seeds:
         source = request.noise_source("train", 0, seed)
-        if hasattr(method, "train"):  # a calibration, for which the first process alone pays
+        if hasattr(method, "train"):  # a method wrapped in a calibration, which only the first process computes
             method.train(data, parameters, source, keeper=keeper)
         else:
             method.fit(data, parameters, problem, plan, source, keeper=keeper)
@@ -43,5 +43,5 @@ def main(task: str) -> None:
         if ranks.first:
             train_cell(request, inputs, content["outputs"])
         else:
-            os.environ.pop(SHOWN, None)  # progress is told once
+            os.environ.pop(SHOWN, None)  # only the first process reports progress
             help_to_train(request, inputs)

@@ -32,7 +32,7 @@ from dpstudy.schema.methods import method_schema
 
 ROWS, STEPS, COPIES = 64, 3, 2
 _SHARE = 0.2  # of mu^2, for what takes a share by itself
-DEEP_ROWS = 12  # where a record takes as long as a thousand of a linear method
+DEEP_ROWS = 12  # for deep methods, in which one record takes as long as a thousand of a linear one
 PAIRS = (  # what is said of records, of which kind they are, and the share that is left out behind the same n
     ("other records", DENSE, 0.0),
     ("fewer and tiny records behind the same n", TINY, 1 / 8),

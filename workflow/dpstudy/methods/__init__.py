@@ -1,4 +1,4 @@
-"""Methods: each is one module with `Parameters`, `plan`, `prepare` and `fit`.
+"""The training methods; each is a module with `Parameters`, `plan`, `prepare` and `fit`.
 
 Searches share work between settings. Where `prepare` depends on the parameters, `prepared_by(parameters)` says on what
 of them: a search prepares anew where that changes, and for every setting of a method without it. A method that solves
@@ -60,7 +60,7 @@ def load(name: str) -> ModuleType:
 
 
 def parameters(name: str, options: dict):
-    """The method's `Parameters` from plain values.
+    """The `Parameters` of the method called `name`, from a dictionary of plain values.
 
     Raises:
         StudyError: an unknown hyper-parameter, or one that is missing.

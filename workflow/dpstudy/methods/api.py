@@ -1,4 +1,4 @@
-"""Training from arrays in memory: what `dpstudy.fit` does."""
+"""Training from arrays in memory: the implementation of `dpstudy.fit` and `dpstudy.predict`."""
 
 import inspect
 from collections.abc import Mapping
@@ -153,7 +153,7 @@ def _averages(contributions: str, name: str, unit: str) -> bool:
 
 
 def _class_weights(given, name: str, classes: int, several: bool) -> tuple[float, ...]:
-    """As `Problem` has them, of {class: weight}."""
+    """The class weights as `Problem` holds them, from {class: weight}."""
     if not given:
         return ()
     if not isinstance(given, Mapping) or any(
@@ -184,7 +184,7 @@ def _count_units(unit: str, subjects, per_subject: int, rows: int) -> int:
 
 
 def _plain(value):
-    """A NumPy scalar as Python's number, which schemas know."""
+    """A NumPy scalar as a plain Python number, which schemas accept."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -196,7 +196,7 @@ def _check_switches(noise: str, shared_noise: bool) -> None:
 
 
 def _beside(name: str, method: ModuleType, public) -> dict[str, np.ndarray]:
-    """What `prepare` takes beside the records."""
+    """The arguments of a method's `prepare` besides the records: public features, where there are some."""
     if public is None:
         return {}
     if "public" not in inspect.signature(method.prepare).parameters:

@@ -1,4 +1,4 @@
-"""What callers of `dpstudy.fit` and `dpstudy.predict` give: as arrays and numbers to rely on, or one sentence."""
+"""Checks of the arguments of `dpstudy.fit` and `dpstudy.predict`, with errors of one sentence."""
 
 import math
 import operator
@@ -12,7 +12,7 @@ from dpstudy.core.subjects import check_named, name_of
 
 
 def array_of(values, what: str) -> np.ndarray:
-    """A dense array of what a caller gave: a list, an array, a data frame or a tensor.
+    """A dense array from an argument: a list, an array, a data frame or a tensor.
 
     Raises:
         StudyError: it is sparse or masked, or no array at all.
@@ -28,7 +28,7 @@ def array_of(values, what: str) -> np.ndarray:
 
 
 def features_of(values) -> np.ndarray:
-    """(n, d) real numbers.
+    """(n, d) real-valued features.
 
     Raises:
         StudyError: another shape, no column, or something that is not a real number.
@@ -47,7 +47,7 @@ def features_of(values) -> np.ndarray:
 
 
 def labels_of(values, rows: int) -> np.ndarray:
-    """(rows,) or (rows, classes) labels; what is in them is checked where they are read.
+    """(rows,) or (rows, classes) labels; their values are checked later, where they are used.
 
     Raises:
         StudyError: another shape.
@@ -59,7 +59,7 @@ def labels_of(values, rows: int) -> np.ndarray:
 
 
 def classes_of(labels: np.ndarray, classes) -> int:
-    """The number of classes as given, or else as the labels have it.
+    """The number of classes: as given, or else derived from the labels.
 
     Raises:
         StudyError: it is no integer of at least 1, or labels are no class indices.
@@ -74,7 +74,7 @@ def classes_of(labels: np.ndarray, classes) -> int:
 
 
 def subjects_of(values, rows: int) -> np.ndarray:
-    """(rows,) persons: integers as they are, else names as text (subjects.name_of).
+    """(rows,) subjects: integers are kept, other values become text (subjects.name_of).
 
     Raises:
         StudyError: another shape, or a record whose person is not known (subjects.check_named).
@@ -89,7 +89,7 @@ def subjects_of(values, rows: int) -> np.ndarray:
 
 
 def shape_of(shape: Sequence[int] | None, dim: int) -> tuple[int, ...]:
-    """The layout of a record's features.
+    """The shape of one record's features, such as (C, H, W); (d,) where none is given.
 
     Raises:
         StudyError: it does not have as many numbers as a record.
@@ -105,7 +105,7 @@ def shape_of(shape: Sequence[int] | None, dim: int) -> tuple[int, ...]:
 
 
 def integer_of(value, what: str, least: int | None = None) -> int:
-    """A whole number, of at least `least`.
+    """An argument as an integer, of at least `least`.
 
     Raises:
         StudyError: it is none.
@@ -121,7 +121,7 @@ def integer_of(value, what: str, least: int | None = None) -> int:
 
 
 def epsilon_of(value) -> str:
-    """The target as a config spells it. A number keeps all its digits: rounded up, more than was asked would be spent.
+    """A target epsilon as a config spells it, with all digits, since rounding up would spend more than was asked for.
 
     >>> epsilon_of(2), epsilon_of(2.9999999), epsilon_of(float("inf")), epsilon_of("0.5")
     ('2', '2.9999999', 'inf', '0.5')
@@ -137,7 +137,7 @@ def epsilon_of(value) -> str:
 
 
 def delta_of(value, n: int) -> float:
-    """Delta, which is below 1/n.
+    """The delta of the guarantee, which must be below 1/n.
 
     Raises:
         StudyError: it is not, or is no number.
@@ -152,7 +152,7 @@ def delta_of(value, n: int) -> float:
 
 
 def share_of(value) -> float | str:
-    """A share of a budget, or "auto".
+    """A share of the privacy budget, or "auto".
 
     Raises:
         StudyError: it does not lie between 0 and 1.

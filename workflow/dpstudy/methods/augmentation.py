@@ -1,4 +1,4 @@
-"""Augmented copies of images: random crops of the mirrored-out picture, and flips (de2022 section 3.1, appendix C.2).
+"""Data augmentation of images: random crops after mirror padding, and flips (de2022 section 3.1, appendix C.2).
 
 Each picture is a function of its own record and of randomness that is drawn alike and independently for each, and as
 secret as that of the batches: it goes by a record's place in its batch, so that whoever knew it would see one record
@@ -21,7 +21,7 @@ from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 @dataclass(frozen=True, repr=False)
 class Augmentation(Hyperparameters):
-    """How copies are made.
+    """The parameters of data augmentation.
 
     Where nothing is augmented (evaluation), images are resized to the window: de2022 brings them at 1.2 times the size
     that the network takes.
@@ -61,17 +61,17 @@ class Augmentation(Hyperparameters):
             raise StudyError(f"augmentation: mixed {self.mixed}: mixtures need a multiplicity of 2")
 
     def __repr__(self) -> str:
-        """What keys the noise of `fit`: without mixtures as before there were any."""
+        """The text that keys the noise of `fit`; without mixtures it is that of versions that had no mixtures."""
         told = ["multiplicity", "pad", "flip", "crop", *(["mixed", "alpha"] if self.mixed else [])]
         return f"Augmentation({', '.join(f'{name}={getattr(self, name)!r}' for name in told)})"
 
     @property
     def copies(self) -> int:
-        """Pictures of each record, of which the gradients are averaged."""
+        """The number of augmented copies of each record, over which its gradients are averaged."""
         return self.multiplicity + self.mixed
 
     def check(self, shape: tuple[int, ...]) -> None:
-        """Check that records of this layout can be augmented.
+        """Refuse records of a shape that cannot be augmented.
 
         Raises:
             StudyError: they are no images, or too small.
@@ -86,16 +86,18 @@ class Augmentation(Hyperparameters):
             )
 
     def window(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """(C, h, w), what the network gets of images (C, H, W)."""
+        """(C, h, w), the shape of the crops that the network gets, for images of shape (C, H, W)."""
         return (shape[0], *(self.crop or shape[1:]))
 
     def _room(self, shape: tuple[int, ...]) -> list[int]:
-        """How far down and across a window can be moved."""
+        """The largest vertical and horizontal offset of a crop, in pixels."""
         return [side + 2 * self.pad - own for side, own in zip(shape[1:], self.window(shape)[1:], strict=True)]
 
     def choose(self, records: int, shape: tuple[int, ...], generator: AnyGenerator) -> torch.Tensor:
-        """(records, K, 3), for images (C, H, W): how far down and across each copy's window lies, and whether it is
-        flipped; with mixtures (records, K + mixed, 3), whose last have which two copies and the weight of the first."""
+        """(records, K, 3) random offsets (down, across) and flips of each record's K crops, for (C, H, W) images.
+
+        With mixtures (records, K + mixed, 3), of which the last hold the two copies to mix and the weight of the first.
+        """
         room = np.array(self._room(shape)) + 1
         places = generator.integers(room, size=(records, self.multiplicity, 2))
         flips = generator.integers(1 + self.flip, size=(records, self.multiplicity, 1))
@@ -111,7 +113,7 @@ class Augmentation(Hyperparameters):
         return np.stack([first, (first + apart) % self.multiplicity, weights], 2)
 
     def __call__(self, images: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
-        """(n copies, C, h, w), channels last in memory, of images (n, C, H, W) and what was chosen for them."""
+        """(n copies, C, h, w) augmented copies, channels-last in memory, of images (n, C, H, W) by random `choices`."""
         choices = choices.to(images.device)
         found = self._cut(images, choices[:, : self.multiplicity].long())
         if not self.mixed:
@@ -123,7 +125,7 @@ class Augmentation(Hyperparameters):
         return torch.cat([found, both], 1).flatten(0, 1).permute(0, 3, 1, 2)
 
     def _cut(self, images: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
-        """(n, K, h, w, C), the windows."""
+        """(n, K, h, w, C) crops of the images, flipped where `choices` says so."""
         _, *window = self.window(images.shape[1:])
         down, across, flipped = choices.flatten(0, 1).unbind(1)
         rows, columns = (
@@ -137,6 +139,6 @@ class Augmentation(Hyperparameters):
 
 
 def _mirrored(places: torch.Tensor, size: int) -> torch.Tensor:
-    """Places outside 0..size-1, by at most size, mirrored at the edge, which is repeated."""
+    """Pixel indices reflected into 0..size-1 from at most `size` beyond an edge; the edge pixel is repeated."""
     places = torch.where(places < 0, -1 - places, places)
     return torch.where(places >= size, 2 * size - 1 - places, places)

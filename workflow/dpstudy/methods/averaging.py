@@ -1,4 +1,4 @@
-"""Records that count for less than one: a person's, averaged, and those of classes that are many.
+"""Weights of records, at most 1: for averages over each person's records, and for classes (class weights).
 
 A person's records averaged: each adds one over the number of the person's records of what it would add alone.
 
@@ -22,12 +22,12 @@ from dpstudy.core.errors import StudyError
 from dpstudy.methods.exact import BELOW, truncated
 from dpstudy.methods.row_map import ROUNDED
 
-NO_LABEL = "none"  # of several labels: what bears none of them
+NO_LABEL = "none"  # where records may have several labels: those that have none
 Weighted = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 
 def count_records(subjects: np.ndarray) -> np.ndarray:
-    """(n,) how many of the n records are of the same person.
+    """(n,) number of the n records that belong to the same person.
 
     >>> count_records(np.array(["a", "b", "a"]))
     array([2, 1, 2])
@@ -37,12 +37,12 @@ def count_records(subjects: np.ndarray) -> np.ndarray:
 
 
 def weights_of(counts: np.ndarray) -> np.ndarray:
-    """(n,) float64 weights of records whose persons have so many; a person's add up to 1 at most."""
+    """(n,) float64 weights 1/count of records, by their person's number of records; a person's add up to 1 at most."""
     return BELOW / np.maximum(np.asarray(counts, np.float64), 1)
 
 
 class Subjects(list):
-    """(features, labels) batches that say whose their rows are.
+    """(features, labels) batches that know the subject of each row.
 
     Args:
         subjects: (n,) of all rows.
@@ -53,11 +53,11 @@ class Subjects(list):
         self._subjects = subjects
 
     def subjects(self) -> np.ndarray:
-        """(n,) whose each row is."""
+        """(n,) subject of each row."""
         return self._subjects
 
     def counted(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Batches that say how many rows each one's subject has too."""
+        """(features, labels, counts) batches; counts are how many rows the subject of each row has."""
         counts, place = count_records(self._subjects), 0
         for features, labels in self:
             yield features, labels, counts[place : place + len(labels)]
@@ -65,7 +65,7 @@ class Subjects(list):
 
 
 def weighted(batches: Iterable, averaged: bool, class_weights: Sequence[float] = ()) -> Iterator[Weighted]:
-    """(features, labels, weights) of (features, labels) batches; weights are None where every record counts in full.
+    """(features, labels, weights) from (features, labels) batches; weights are None where every record counts in full.
 
     Args:
         batches: where records are averaged, has a method `counted()`: (features, labels, counts) batches.
@@ -86,7 +86,7 @@ def weighted(batches: Iterable, averaged: bool, class_weights: Sequence[float] =
 
 
 def by_class(labels: np.ndarray, class_weights: Sequence[float]) -> np.ndarray:
-    """(n,) float64 weights of records by their labels: of several the largest, the last where they bear none.
+    """(n,) float64 class weights of records: the largest among a record's labels, the last weight where it has none.
 
     >>> by_class(np.array([1, 0]), (0.2, 1.0, 1.0)).tolist()
     [1.0, 0.2]
@@ -100,7 +100,7 @@ def by_class(labels: np.ndarray, class_weights: Sequence[float]) -> np.ndarray:
 
 
 def weights_by_name(given: Mapping[str, float], classes: Sequence[str], several: bool) -> tuple[float, ...]:
-    """(m + 1,) weights as of `Problem`; () where none are given.
+    """(m + 1,) class weights as `Problem` holds them, from {class: weight}; () where none are given.
 
     Args:
         given: class -> its weight, 1 of those that are not named; NO_LABEL of records that bear none of several.
@@ -121,7 +121,7 @@ def weights_by_name(given: Mapping[str, float], classes: Sequence[str], several:
 
 
 def scaled(features: Array, weights: Array | None, grid: float | None = None) -> Array:
-    """(n, d) rows times their weights, of the features' own type.
+    """(n, d) rows times their weights, in the dtype of the features.
 
     Args:
         grid: rows are rounded towards zero to its multiples: of exact sums.

@@ -1,4 +1,4 @@
-"""Probabilities of a model's scores, for a share of its budget.
+"""Calibrated probabilities from a model's scores, for a share of the privacy budget.
 
 Scores rank; what they are worth as probabilities is no method's aim. Beside a method's own releases there are a few
 sums over the training records, of each record's scores by the model that was released, so that the softmax (where
@@ -53,24 +53,24 @@ from dpstudy.privacy.noise import NoiseSource
 
 _log = logging.getLogger("dpstudy")
 SCALE, ASKED = "calibration_scale", "calibration"
-LEAST = 30.0  # n mu of these releases: below it noise hides how often a model of some skill is right
+LEAST = 30.0  # least n mu of these releases: below it, noise hides how often even a fair model is right
 _QUERIES, _SCALE_SHARE = 5, 0.15
-_EXPONENTS = 20  # sizes of scores are told apart from 2^-20 to 2^20
-_STANDS_OUT = 4.5  # standard deviations of the noise: one size in a million seems to be there by chance
-_SMALL, _LARGE = 2.0, 16.0  # of the largest logits that many records have, to begin with
+_EXPONENTS = 20  # the histogram of score norms reaches from 2^-20 to 2^20
+_STANDS_OUT = 4.5  # noise standard deviations that a count must exceed: few empty bins in a million do
+_SMALL, _LARGE = 2.0, 16.0  # bounds for the largest logits that many records have, at the initial slope
 _RARE, _FAR_OFF = 1e-6, 3.0
-_LITTLE, _MUCH = 0.02, 0.3  # of mu^2
-_SLIGHTLY_LESS = 1 - 1e-9  # so that what is certified, rounded, is not above the target
-_MORE = 1.25  # times its share of mu, at most: where batches are samples the two add up to less
-_GRID = 2.0**-20  # of contributions, of which exact sums have room for all records that there may be
+_LITTLE, _MUCH = 0.02, 0.3  # least share of mu^2 for a calibration, and the most that "auto" gives it
+_SLIGHTLY_LESS = 1 - 1e-9  # keeps the certified epsilon, rounded, at or below the target
+_MORE = 1.25  # largest factor on its share of mu, as sampled batches compose with it to less than the target
+_GRID = 2.0**-20  # grid of contributions, coarse enough for exact sums over all records that there may be
 _LONGEST_STEP, _SLOWNESS = 1.5, 0.25
-_LEAST_ODDS = 1e-3  # a class's share is not taken to be less, nor its variance
-_STEEP = 8.0  # a label whose log odds are 1/8 from its average ones speaks in full for a slope, or against
+_LEAST_ODDS = 1e-3  # lower bound on a class's share, and on its variance
+_STEEP = 8.0  # a label's factor on p - y in t is +1 or -1 where its log odds are 1/8 from average
 _BLOCK, _FAR = 4096, 500.0
 
 
 class Calibrated:
-    """Stands for a method: plans and fits as it does with less of the budget, and spends the rest as the module says.
+    """A method wrapped so that a share of its budget pays for the calibration of its model's scores.
 
     Args:
         method: the module, or what stands for it.
@@ -94,13 +94,14 @@ class Calibrated:
         self.own: tuple[Problem, Plan] | None = None
 
     def __getattr__(self, name: str):
-        """What else the method has; `spent` is asked of its own plan."""
+        """Any other attribute of the method; `spent` is given the plan of the method without the calibration."""
         found = getattr(self._method, name)
         return self._spent if name == "spent" else found
 
     def plan(self, parameters, problem: Problem) -> Plan:
-        """The method's releases at what is left of the budget, and those of the calibration; whether there are enough
-        records for it, `check_enough` says.
+        """The method's releases at the rest of the budget, and the calibration's releases.
+
+        Whether there are enough records for a calibration, `check_enough` says.
 
         Raises:
             StudyError: as of the method.
@@ -126,7 +127,7 @@ class Calibrated:
         )
 
     def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource, **beside) -> Fit:
-        """The method's model, with the slope and offsets that were released of its scores.
+        """The method's model, with the slope and offsets of a private calibration of its scores.
 
         Raises:
             StudyError: as of the method; or its model cannot be calibrated.
@@ -139,7 +140,7 @@ class Calibrated:
         slope, offsets, shares, noise = calibrate_scores((scores, labels, weights), problem, plan, source)
         model = calibrated(fitted.model, slope, offsets, shares, noise)
         if self._thresholds and (asked := plan.noise.get(POINTS, 0.0 if not plan.events else None)) is not None:
-            with np.errstate(all="ignore"):  # a warning would tell of a record
+            with np.errstate(all="ignore"):  # a warning would reveal something about a private record
                 scores = (slope * scores.astype(np.float64) + offsets).astype(np.float32)
                 total = operating_points.counted(scores, labels, weights, problem)
             counts = released(POINTS, total, asked, source)
@@ -149,11 +150,11 @@ class Calibrated:
         return dataclasses.replace(fitted, model=model)
 
     def prepare(self, batches, parameters, problem: Problem, **beside):
-        """What the method prepares."""
+        """The method's prepared training data."""
         return self._method.prepare(batches, parameters, self._owned()[0], **beside)
 
     def train(self, data, parameters, source: NoiseSource, **beside) -> Fit:
-        """The method's model alone: what each process does that shares a training."""
+        """The method's model without calibration: the part that every process of a shared training computes."""
         return self._method.fit(data, parameters, *self._owned(), source, **beside)
 
     def _owned(self) -> tuple[Problem, Plan]:
@@ -164,8 +165,7 @@ class Calibrated:
         return self._method.spent(self._owned()[1], step)
 
     def _scored(self, model, problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The model's (n, m) scores of the training records, their labels and weights; those that are not finite take
-        no part.
+        """(n, m) scores of the training records, with labels and weights, without records whose scores are not finite.
 
         Exact sums need scores that are those of a record alone, whatever stands beside it.
         """
@@ -173,7 +173,7 @@ class Calibrated:
         for features, labels, weights in weighted(self._rows(), problem.averaged):
             shares.append(np.ones(len(labels)) if weights is None else weights)
             told.append(checked_labels(labels, problem.classes, problem.positives))
-            with np.errstate(all="ignore"):  # a warning would tell of a record
+            with np.errstate(all="ignore"):  # a warning would reveal something about a private record
                 found.append(_each_alone(model, features, problem) if problem.exact else model.scores(features))
         scores, labels, weights = (np.concatenate(each) for each in (found, told, shares))
         usable = np.isfinite(scores).all(1)
@@ -181,8 +181,10 @@ class Calibrated:
 
 
 def _beside(own: tuple[Event, ...], mu: float, shares: tuple[float, float], problem: Problem) -> tuple[Event, ...]:
-    """The events of the calibration, and of thresholds, beside the method's own: together they spend the budget, where
-    these are within it and were planned to spend the rest; what noise that is given leaves over is left.
+    """The events of the calibration and of thresholds, so large that with the method's events they spend the budget.
+
+    They do where the method's events are within the budget and were planned to spend the rest of it; what a given
+    noise multiplier leaves over is left.
 
     Args:
         shares: of mu^2, of the two.
@@ -203,7 +205,7 @@ def _beside(own: tuple[Event, ...], mu: float, shares: tuple[float, float], prob
 
 
 def _each_alone(model, features: np.ndarray, problem: Problem) -> np.ndarray:
-    """(n, m) scores of records that are asked for one by one."""
+    """(n, m) scores of records, computed for one record at a time."""
     if hasattr(model, "scores_alone"):
         return model.scores_alone(features)
     alone = np.empty((1, features.shape[1]), features.dtype)  # one place in memory for all of them
@@ -215,8 +217,9 @@ def _each_alone(model, features: np.ndarray, problem: Problem) -> np.ndarray:
 
 
 def share_of(problem: Problem, share: float | str) -> float:
-    """The share of mu^2; where it is "auto", by the public number of units: as much as it takes, _LITTLE at least, and
-    none where _MUCH does not do.
+    """The share of mu^2 for the calibration; "auto" is the smallest that suffices, by the public number of units.
+
+    "auto" is _LITTLE at least, and 0 (no calibration) where more than _MUCH would be needed.
 
     >>> from dpstudy.privacy.budget import Budget
     >>> [round(share_of(Problem(n, (2,), 2, Budget("1", 1e-5)), "auto"), 3) for n in (50_000, 400)]
@@ -231,14 +234,14 @@ def share_of(problem: Problem, share: float | str) -> float:
 
 
 def needed_share(problem: Problem) -> float:
-    """The share of mu^2 of which n mu is enough; noise grows with a person's records, and a record's labels."""
+    """The share of mu^2 with which n mu is large enough; noise grows with a person's records, and a record's labels."""
     wide = problem.unit_bound * _bound(problem) / math.sqrt(3)
     mu = mu_of(problem.budget.target, problem.budget.delta)
     return (LEAST * wide / (problem.n * mu)) ** 2 * (1 + 1e-9)
 
 
 def check_enough(problem: Problem, share: float | str) -> None:
-    """Refuse a calibration of which noise would leave nothing.
+    """Refuse a calibration whose noise would hide the sums that it needs.
 
     Raises:
         StudyError: with the share, or the number of units, that would do.
@@ -257,7 +260,7 @@ def check_enough(problem: Problem, share: float | str) -> None:
 
 
 def releases(problem: Problem, mu: float) -> tuple[Event, ...]:
-    """What is released, together of `mu`."""
+    """The calibration's events, which compose to Gaussian DP with parameter `mu`."""
     bound = _bound(problem)
     asked = math.sqrt(_QUERIES / (1 - _SCALE_SHARE)) / mu
     return (
@@ -267,19 +270,19 @@ def releases(problem: Problem, mu: float) -> tuple[Event, ...]:
 
 
 def _bound(problem: Problem) -> float:
-    """The most that a record adds to `calibration`."""
+    """The norm bound of a record's contribution to each sum `calibration`."""
     return math.sqrt(3) if problem.exclusive else math.sqrt(2) * _longest(problem)
 
 
 def _longest(problem: Problem) -> float:
-    """The norm to which p - y is clipped where records may have several labels."""
+    """The clipping norm of p - y where records may have several labels."""
     return math.sqrt(min(problem.classes, problem.positives + 1))
 
 
 def calibrate_scores(
     records: tuple[np.ndarray, ...], problem: Problem, plan: Plan, source: NoiseSource
 ) -> tuple[float, np.ndarray, np.ndarray, float]:
-    """Slope, an offset a class, the share of the records that bear each, and by how much noise has these shares off.
+    """The slope, (m,) offsets, (m,) class shares of the records, and the standard deviation of these shares' noise.
 
     Args:
         records: (n, m) finite scores, their labels and, where these are not all 1, (n,) weights, which are private.
@@ -296,7 +299,7 @@ def calibrate_scores(
     prior = shares.mean() if several else 1 / m
     known = np.clip(_told(shares, noise, prior), _LEAST_ODDS / m, 1 - _LEAST_ODDS)
     known = known if several else known / known.sum()
-    offsets = np.log(known / (1 - known)) if several else np.zeros(m)  # softmax scores know of shares already
+    offsets = np.log(known / (1 - known)) if several else np.zeros(m)  # softmax scores already include the class shares
     log_slope, kept = math.log(slope), []
     for query in range(1, _QUERIES):
         present = math.exp(log_slope)
@@ -318,20 +321,20 @@ def calibrate_scores(
 
 
 def counted(labels: np.ndarray, weights: np.ndarray | float, problem: Problem) -> np.ndarray:
-    """(n, m + 1) what each record adds the first time: its labels, of a norm of at most sqrt(k), and nothing."""
+    """(n, m + 1) contributions of records to the first sum: their labels, of norm at most sqrt(k), and a zero."""
     y = one_hot(labels, problem.classes, problem.positives).astype(np.float64)
     return truncated(np.reshape(weights, (-1, 1)) * np.column_stack([y, np.zeros(len(y))]), _GRID)
 
 
 def released(name: str, total: np.ndarray, std: float, source: NoiseSource, step: int = 0) -> np.ndarray:
-    """A private sum with its noise; as it is where there is none."""
+    """A private sum with noise added; the sum itself where `std` is 0."""
     return source.released(name, total, std, step) if std else total
 
 
 def count_sizes(scores: np.ndarray, exclusive: bool, weights: np.ndarray | float = 1.0) -> np.ndarray:
-    """(2 _EXPONENTS + 1,) how many records' scores are of a norm below which power of two, and at least half of it.
+    """(2 _EXPONENTS + 1,) histogram of the norms of records' scores; bin edges are powers of two.
 
-    Of exclusive classes what all scores have in common says nothing.
+    Where classes are exclusive, a record's mean score is subtracted first, since softmax does not depend on it.
     """
     wide = scores.astype(np.float64)
     if exclusive:
@@ -340,14 +343,16 @@ def count_sizes(scores: np.ndarray, exclusive: bool, weights: np.ndarray | float
     exponents = np.where(norms > 0, np.frexp(norms)[1], -_EXPONENTS)
     places = np.clip(exponents, -_EXPONENTS, _EXPONENTS) + _EXPONENTS
     counts = np.bincount(places, truncated(np.ones(len(places)) * weights, _GRID), minlength=2 * _EXPONENTS + 1)
-    return counts.astype(np.float64)  # of no record they are integers
+    return counts.astype(np.float64)  # without any record, bincount returns integers
 
 
 def size_told(
     sizes: np.ndarray, borne: np.ndarray, scale: float, asked: float, problem: Problem
 ) -> tuple[float, float]:
-    """From the noisy counts: the slope to begin with, 1 where this makes neither small nor large logits of the largest
-    scores that many records have; and the number of records, which may be fewer, or more, than the public one of units.
+    """The initial slope, and the number of records, both from noisy counts.
+
+    The slope is 1 where with it the largest scores that many records have make neither small nor large logits. The
+    number of records may be below, or above, the public number of units.
 
     Args:
         sizes, borne: how many records have scores of which size, and bear which class.
@@ -355,7 +360,7 @@ def size_told(
     """
     seen = np.flatnonzero(sizes > _STANDS_OUT * scale)
     seen = seen if len(seen) else np.array([sizes.argmax()])
-    if problem.exclusive:  # each record bears one
+    if problem.exclusive:  # each record has exactly one label
         count, noise = float(borne.sum()), asked * math.sqrt(len(borne))
     else:
         count, noise = float(sizes.sum()), scale * math.sqrt(len(sizes))
@@ -374,8 +379,7 @@ def contributions(
     problem: Problem,
     weights: np.ndarray | float = 1.0,
 ) -> np.ndarray:
-    """(n, m + 1) what each record adds: p - y and t, on a grid, of norms that `releases` accounts for, times (n,)
-    weights."""
+    """(n, m + 1) contributions p - y and t, on a grid, within the norms of `releases`, times (n,) weights."""
     several, m = not problem.exclusive, problem.classes
     y = one_hot(labels, m, problem.positives).astype(np.float64)
     logits = slope * scores.astype(np.float64) + offsets
@@ -398,8 +402,10 @@ def _blocks(*arrays: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
 
 
 def _told(values: np.ndarray, noise: float, prior: float) -> np.ndarray:
-    """Noisy values moved towards `prior` by the share of their spread that noise may explain: its mean, and twice what
-    that varies by."""
+    """Noisy values shrunk towards `prior` by the share of their spread that noise may explain.
+
+    Noise may explain its expected mean square, plus twice the standard deviation of that mean square.
+    """
     spread = float(np.mean((values - prior) ** 2))
     explained = noise**2 * (1 + 2 * math.sqrt(2 / len(values)))
     return prior + (values - prior) * (max(0.0, spread - explained) / spread if spread else 0.0)

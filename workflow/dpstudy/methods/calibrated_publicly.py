@@ -1,4 +1,4 @@
-"""Probabilities of a model's scores, by test records that are public: nothing is spent.
+"""Calibrated probabilities from a model's scores, by public test records, which costs no privacy budget.
 
 About half of them, by a hash of each record's name (or its person's), tell the slope and the offset of each class by
 which the softmax of scores (where records may bear several labels, the sigmoid of each) is likeliest; scores are judged
@@ -31,7 +31,7 @@ _RARE, _FAR = 1e-6, 30.0
 
 
 def for_calibration(ids: np.ndarray, subjects: np.ndarray | None) -> np.ndarray:
-    """(n,) whether each test record is for calibration: half of the names are, and all records of a person together.
+    """(n,) whether each test record is for calibration: half of them by their names, a person's records all together.
 
     >>> for_calibration(np.array(["a", "b", "c"]), np.array(["p", "p", "p"])).sum() in (0, 3)
     True
@@ -41,7 +41,7 @@ def for_calibration(ids: np.ndarray, subjects: np.ndarray | None) -> np.ndarray:
 
 
 class PubliclyCalibrated:
-    """Stands for a method: what it fits is calibrated on public test records.
+    """A method wrapped so that its model's scores are calibrated on public test records.
 
     Args:
         method: the module, or what stands for it.
@@ -54,11 +54,11 @@ class PubliclyCalibrated:
         self._records: FeatureTable | None = None
 
     def __getattr__(self, name: str):
-        """What else the method has."""
+        """Any other attribute of the method."""
         return getattr(self.uncalibrated, name)
 
     def plan(self, parameters, problem: Problem) -> Plan:
-        """The method's own.
+        """The method's own plan: the calibration adds no release.
 
         Raises:
             StudyError: as of the method; or there are too few test records, which is said before anything is spent.
@@ -71,7 +71,7 @@ class PubliclyCalibrated:
         return self.uncalibrated.plan(parameters, problem)
 
     def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource, **beside) -> Fit:
-        """The method's model, with slope and offsets.
+        """The method's model, with the slope and offsets of the calibration of its scores.
 
         Raises:
             StudyError: as of the method; or its model cannot be calibrated.
@@ -90,7 +90,7 @@ class PubliclyCalibrated:
 
 
 def likeliest(scores: np.ndarray, y: np.ndarray, several: bool) -> tuple[float, np.ndarray]:
-    """Slope and (m,) offsets of the largest likelihood, with a little weight on no offsets.
+    """The slope and (m,) offsets of maximum likelihood, with a small penalty on the offsets.
 
     Args:
         scores: (n, m).

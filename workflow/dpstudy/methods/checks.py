@@ -40,7 +40,7 @@ def count(method: str, **values: int) -> None:
 
 
 def finite(method: str, model):
-    """The model, unless a weight is NaN or infinite.
+    """The model; one with a NaN or infinite weight is refused.
 
     Raises:
         StudyError: training diverged.

@@ -1,4 +1,4 @@
-"""The sums that least squares is made of, with torch: on a GPU a pass costs little more than reading the shards."""
+"""The sums that least squares needs, with torch: on a GPU a pass takes little longer than reading the shards."""
 
 import numpy as np
 import torch
@@ -12,7 +12,9 @@ _BLOCK = 65_536  # rows of one product
 
 
 class DeviceSums:
-    """Growing sums of clipped rows on `where`: float32 products without TF32, float64 sums; or `exact`, all in float64.
+    """Running sums over clipped rows on the device `where`: float32 products without TF32, float64 sums.
+
+    With `exact`, all in float64.
 
     `sufficient_statistics.accumulate` says what they are. They equal its CPU sums, where these round up to rounding.
     """
@@ -28,8 +30,7 @@ class DeviceSums:
         self._grid = grid_of(clipping_norm) if exact else None
 
     def add(self, features: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Add (n, d) features with checked labels, class indices (n,) or zeros and ones (n, m), each record's part
-        times its weight."""
+        """Add (n, d) features with checked labels, (n,) indices or 0/1 (n, m), each record times its weight."""
         for start in range(0, len(features), _BLOCK):
             x, _ = self._map(self._where.array(np.ascontiguousarray(features[start : start + _BLOCK])))
             x = self._where.array(x, self._dtype)
@@ -47,7 +48,7 @@ class DeviceSums:
                     self._class_grams[index].addmm_(rows.T, rows)
 
     def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """gram, targets, class_grams as `Statistics` holds them."""
+        """gram, targets and class_grams, as `Statistics` holds them."""
         class_grams = None if self._class_grams is None else self._class_grams.cpu().numpy()
         gram, targets = (self._where.array(sums, self._dtype).cpu().numpy() for sums in (self._gram, self._targets))
         return gram, targets, class_grams

@@ -1,4 +1,4 @@
-"""Private sums that are exact, for secure noise: what records contribute lies on a grid.
+"""Exact private sums, for secure noise: contributions are rounded to a grid.
 
 A sensitivity says by how much one record moves a sum. Rounded sums do not keep to it: with one record less every block
 of a pass is cut elsewhere, and what float32 rounds off a million aligned records differs by more than one of them adds.
@@ -26,11 +26,11 @@ from dpstudy.core.arrays import Array, place_of
 from dpstudy.core.errors import StudyError
 
 FEATURE_BITS = 15
-SUM_BITS = 53  # of float64
+SUM_BITS = 53  # bits of float64's significand
 CAPACITY = 1 << (SUM_BITS - 2 * FEATURE_BITS)  # 8,388,608 records
 CLASS_GRID = 2.0**-50  # of p (1 - p), whose sum over classes is at most 1
-BELOW = 1 - 2.0**-45  # of a bound: what few roundings in float64 add to a norm keeps below the rest
-_MOST_BITS = 24  # of a record's features before they are clipped: more than float32 brings
+BELOW = 1 - 2.0**-45  # factor on a bound: after a few roundings in float64 a norm is still below the bound
+_MOST_BITS = 24  # kept of a record's features before clipping: as many as float32 has
 
 
 def cover(value: float) -> float:
@@ -49,7 +49,7 @@ def cover(value: float) -> float:
 
 
 def covers(values: Array) -> Array:
-    """(n,) the same of each of (n,) values at least 0; 1 where a value is 0 or not finite."""
+    """(n,) smallest powers of two that are at least the (n,) values; 1 where a value is 0 or not finite."""
     xp = place_of(values).xp
     usable = (values > 0) & (values < math.inf)
     values = xp.where(usable, values, 1.0)
@@ -58,12 +58,12 @@ def covers(values: Array) -> Array:
 
 
 def residual_bits(capacity: int) -> int:
-    """The bits of a residual whose products with features are to be summed over at most `capacity` records."""
+    """The bits of residuals for which sums of their products with features, over `capacity` records, are exact."""
     return SUM_BITS - FEATURE_BITS - math.ceil(math.log2(capacity))
 
 
 def grid_of(bound: float) -> float | None:
-    """Of features of norm `bound` at most; None where there is no bound, and no noise is drawn for one."""
+    """The grid spacing for features of norm at most `bound`; None where there is no bound, and so no noise."""
     return cover(bound) * 2.0**-FEATURE_BITS if bound < math.inf else None
 
 
@@ -75,12 +75,12 @@ def truncated(values: Array, grid: Array | float) -> Array:
 
 
 def towards_zero(values: Array) -> Array:
-    """Whole numbers, in place."""
+    """The values rounded towards zero to whole numbers, in place."""
     return np.trunc(values, out=values) if isinstance(values, np.ndarray) else values.trunc_()
 
 
 def whole_rows(x: Array) -> tuple[Array, Array, Array]:
-    """(n, d) whole y, (n,) units u, (n,) norms: u y is float64 `x` rounded towards zero.
+    """(n, d) whole numbers y, (n,) units u and (n,) norms, where u y is float64 `x` rounded towards zero.
 
     The sum of y^2 is exact, so that the norm of u y is the same however it is added up; it is rounded upwards. A row
     with a NaN or an infinity has the norm NaN.
@@ -95,7 +95,7 @@ def whole_rows(x: Array) -> tuple[Array, Array, Array]:
 
 
 def on_grid(matrix: Array, bits: int = FEATURE_BITS) -> Array:
-    """(m, d) public weights, rounded so that products with features of so many bits are exact sums; in float64."""
+    """(m, d) public weights in float64, rounded so that sums of products with `bits`-bit features are exact."""
     where = place_of(matrix)
     wide = where.array(matrix, "float64")
     longest = float((wide * wide).sum(1).max()) ** 0.5 * (1 + 1e-9)
@@ -105,7 +105,7 @@ def on_grid(matrix: Array, bits: int = FEATURE_BITS) -> Array:
 
 
 def softmax(scores: Array) -> Array:
-    """Over the classes of (m, n) float64 scores, which are overwritten: the sum of exponentials is exact."""
+    """The softmax over the classes of (m, n) float64 scores, in place; its sum of exponentials is exact."""
     xp = place_of(scores).xp
     scores -= xp.amax(scores, 0)
     odds = truncated(xp.exp(scores), 2.0 ** (math.ceil(math.log2(len(scores))) - SUM_BITS + 1))
@@ -114,21 +114,20 @@ def softmax(scores: Array) -> Array:
 
 
 def sigmoid(scores: Array) -> Array:
-    """1/(1 + exp(-scores)) in float64."""
+    """The logistic function 1/(1 + exp(-scores)) in float64."""
     xp = place_of(scores).xp
     return 1 / (1 + xp.exp(-scores))
 
 
 def lengths(residuals: Array) -> tuple[Array, Array]:
-    """(m, n) float64 residuals with entries of at most 1, rounded towards zero, and their (n,) Euclidean lengths,
-    correctly rounded."""
+    """(m, n) float64 residuals of at most 1, rounded towards zero, and their (n,) correctly rounded Euclidean norms."""
     bits = (SUM_BITS - math.ceil(math.log2(len(residuals) + 1))) // 2
     residuals = truncated(residuals, 2.0**-bits)
     return residuals, (residuals * residuals).sum(0) ** 0.5
 
 
 def check_capacity(rows: int, capacity: int) -> None:
-    """Refuse more records than sums have room for.
+    """Refuse more records than exact sums have room for.
 
     Raises:
         StudyError: there are more, of which the public number of records knows nothing.

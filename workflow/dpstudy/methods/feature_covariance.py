@@ -52,21 +52,21 @@ from dpstudy.schema.hyperparameters import Hyperparameters, setting
 GRAM, GRADIENT, TARGETS = "gram", "gradient", "targets"
 _STEPS_WITHOUT_NOISE, _RATE_UNCLIPPED = 100, 1.9  # below 2, each step lowers the loss
 _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
-# Labels are rare: from probabilities of a half on, gradients say that of every record, and noise covers the rest.
+# Most labels are 0: from probabilities of 1/2, gradients would mostly say that, and noise would hide the rest.
 _SIGMOID_BIAS = -4.0
 _METHOD = "feature_covariance"
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "features",
-    # the defaults, where nothing is published: ledgers about these records say so
+    # data sets that unpublished defaults were chosen on: their ledgers say so
     "x-chosen-on": ["MNIST", "CIFAR-10", "EMNIST letters", "CIFAR-100"],
     "x-curve": True,
     "x-one-label": {
         "where": [{"loss": "softmax"}, {"variant": "improved", "loss": None}],
         "instead": "set loss: sigmoid",
     },
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 
@@ -119,7 +119,7 @@ class Parameters(Hyperparameters):
     )
     average: bool = setting(False, "Return the mean of the last half of the iterates.")
     floor: bool = setting(True, "Raise negative eigenvalues of the noisy Gram to zero.")
-    # changes no result: no part of what keys the noise of `fit`
+    # changes no result, so it is not part of the text that keys the noise of `fit`
     curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
 
     METHOD: ClassVar[str] = _METHOD
@@ -145,7 +145,7 @@ class Parameters(Hyperparameters):
 
     @property
     def covariance_norm(self) -> float:
-        """C_G."""
+        """C_G, the norm bound of features in the Gram matrix."""
         if self.variant == "improved":
             return 1.0
         return self.gram_clipping_norm or self.clipping_norm
@@ -157,16 +157,16 @@ class Parameters(Hyperparameters):
         return self.steps
 
     def total_reach(self, problem: Problem) -> float:
-        """The sum of all learning rates."""
+        """The sum of the learning rates of all steps."""
         return auto_reach(problem) if self.reach == "auto" else self.reach
 
     def regularised(self, problem: Problem) -> bool:
-        """Whether the head is trained to its regularised optimum: nothing is private, and nothing set by hand."""
+        """Whether the head is trained to its regularised optimum: without privacy, and with nothing set by hand."""
         free = not problem.clipped and self.variant == "improved" and not self.average and not self.start_share
         return free and (self.steps, self.learning_rate, self.reach, self.ridge) == ("auto",) * 3 + ("known-noise",)
 
     def step_size(self, problem: Problem) -> float:
-        """eta."""
+        """eta, the learning rate."""
         if self.regularised(problem):
             return 1.0
         if self.learning_rate != "auto":
@@ -174,22 +174,22 @@ class Parameters(Hyperparameters):
         return self.total_reach(problem) / max(1, self.total_steps(problem)) if problem.clipped else _RATE_UNCLIPPED
 
     def head(self, problem: Problem) -> Head:
-        """What the gradients are of."""
+        """The linear head: its loss, bias and clipping norm."""
         if self.loss is None or self.bias is None:
             raise ValueError(f"{_METHOD}: loss and bias follow from the variant, and were taken away since")
         return Head(self.loss, self.bias, self.gradient_sum(problem).clip)
 
     def gradient_sum(self, problem: Problem) -> ClippedSum:
-        """What is released in each step."""
+        """The clipped gradient sum, which is released in each step."""
         return problem.sum_of(self.clipping_norm)
 
     def gram_rows(self, problem: Problem) -> ClippedSum:
-        """The records as the Gram has them, of norm at most 1 where they are not clipped."""
+        """The records that the Gram matrix sums, of norm at most 1 where they are not clipped."""
         return problem.sum_of(1.0 if self.variant == "improved" else self.covariance_norm)
 
 
 def auto_reach(problem: Problem) -> float:
-    """500 (n mu/(800 m))^0.2 (m/10)^0.25, between 200 and 1000: further where a class sum stands out of its noise.
+    """The automatic sum of learning rates: 500 (n mu/(800 m))^0.2 (m/10)^0.25, between 200 and 1000.
 
     n mu/m is the signal of a class sum over its noise if the whole budget went into class sums. The constants were
     chosen on MNIST, CIFAR-10, EMNIST letters and a part of CIFAR-100 (ScatterNet features), and are frozen.
@@ -202,8 +202,10 @@ def auto_reach(problem: Problem) -> float:
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records, mapped as the Gram or the mean reads them and as the gradients do, with sums at zero weights
-    that every seed and trial shares."""
+    """Private records, mapped for the Gram or mean and for gradients, and private sums at zero weights.
+
+    The sums are those that every seed and trial shares.
+    """
 
     covariates: Records
     records: Records
@@ -226,7 +228,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
-    """The releases with a multiplier of 1 each (published), or a total mu of 1 (improved)."""
+    """The events before calibration: with a noise multiplier of 1 each (published), or a total mu of 1 (improved)."""
     steps, rows, gradients = (
         parameters.total_steps(problem),
         parameters.gram_rows(problem),
@@ -240,7 +242,7 @@ def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
         )
     shares = {"mean": parameters.mean_share, "gram": parameters.gram_share, "start": parameters.start_share}
     rest = 1 - sum(shares.values())
-    if not steps:  # all of it goes to the least-squares start
+    if not steps:  # without gradient steps, the rest of the budget goes to the start
         shares["start"] += rest
     events = [private_mean.event(shares["mean"], problem)] if shares["mean"] else []
     events.append(gram.event(GRAM, shares["gram"] ** -0.5))
@@ -252,12 +254,12 @@ def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
 
 
 def spent(plan: Plan, step: int) -> tuple[Event, ...]:
-    """The events of the first `step` steps: what the curve's epsilon is computed from."""
+    """The events of the first `step` steps, for the epsilon of the training curve."""
     return tuple(replace(event, count=step) if event.name == GRADIENT else event for event in plan.events)
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
-    """Take (features, labels) batches in; non-finite records become zero and take no part."""
+    """Read (features, labels) batches; non-finite records become zero and take no part."""
     records = Records.of(batches, problem)
     if parameters.variant == "improved":
         unit = records.mapped(RowMap(unit=True))
@@ -266,7 +268,7 @@ def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
 
 
 def prepared_by(parameters: Parameters) -> tuple[str, float]:
-    """What `prepare` depends on: settings that share it share the prepared records, and their sums."""
+    """The values on which `prepare` depends: settings that share them share the prepared records, and their sums."""
     return parameters.variant, parameters.covariance_norm
 
 
@@ -319,7 +321,7 @@ def fit(
 def _preconditioner(
     data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan, source: NoiseSource
 ) -> Preconditioner:
-    """The released Gram, divided by n, with its ridge."""
+    """The preconditioner from the released Gram matrix, divided by n, with its ridge."""
     if GRAM not in data.sums:
         data.sums[GRAM] = gram(data.covariates)
     matrix, std = data.sums[GRAM], plan.noise[GRAM] / problem.n
@@ -334,7 +336,7 @@ def _preconditioner(
 
 
 def _first_sum(data: TrainingSet, weights: Array, head: Head) -> Array:
-    """The gradient sum at the start; at zero weights it is the same for every seed and trial that shares the map."""
+    """The private gradient sum at the start; at zero weights all seeds and trials with the same map share it."""
     if weights.any():
         return clipped_sum(data.records, weights, head)
     if head not in data.sums:

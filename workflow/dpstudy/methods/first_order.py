@@ -29,19 +29,19 @@ from dpstudy.schema.hyperparameters import setting
 __all__ = ["Parameters", "fit", "plan", "prepare", "prepared_by", "spent"]
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     **LENGTH,
     "x-reads": "features",
     "x-curve": True,
-    "x-beyond-target": {"sampling": "shuffle"},  # certifies more than the target
+    "x-beyond-target": {"sampling": "shuffle"},  # these entries certify a larger epsilon than the target
     "x-one-label": {"where": [{"loss": "softmax"}], "instead": "set loss: sigmoid"},
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 
 @dataclass(frozen=True)
 class Parameters(Schedule):
-    """Hyper-parameters of first-order training, beside those of every schedule."""
+    """Hyper-parameters of first-order training, besides those of `Schedule`."""
 
     learning_rate: float = setting(
         about="What averaged gradients are multiplied by.", above=0, search={"low": 1e-3, "high": 100.0}
@@ -70,7 +70,7 @@ class Parameters(Schedule):
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records, and the private sums over them that a normalisation shares between seeds (or None)."""
+    """Private records, and the private sums for a normalisation, which all seeds share (or None)."""
 
     records: Records
     units: Units
@@ -78,7 +78,7 @@ class TrainingSet:
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
-    """Take (features, labels) batches in; non-finite records become zero and take no part."""
+    """Read (features, labels) batches; non-finite records become zero and take no part."""
     records = Records.of(batches, problem, parameters.picked)
     drawn, placed = parameters.batch_size != "full", parameters.sampling == "shuffle"
     units = units_of(batches, records.rows, problem, drawn, placed)

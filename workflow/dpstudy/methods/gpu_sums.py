@@ -26,7 +26,7 @@ def squares(rows: torch.Tensor) -> torch.Tensor:
 
 
 def weighted(factors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """(k,) float64 sum of factor x row, of (n,) float64 factors and (n, k) rows; a row of factor 0 has no part."""
+    """(k,) float64 sum of factor times row, for (n,) float64 factors and (n, k) rows; rows of factor 0 take no part."""
     rows = rows.contiguous()
     count, k = rows.shape
     parts = triton.cdiv(count, _ROWS)

@@ -1,4 +1,4 @@
-"""Clipped gradient sums of a linear head, without a per-example gradient.
+"""Clipped gradient sums of a linear head, without forming per-example gradients.
 
 The gradient of record i is the outer product of its residual r_i (m values) and x_i (or (x_i, 1) with a learned bias),
 so its norm is |r_i| |x_i| (or |r_i| sqrt(1 + |x_i|^2)): a pass is two matrix products (tramer2021 section 2;
@@ -29,12 +29,12 @@ from dpstudy.models.linear import LinearModel
 LOSSES = ("softmax", "sigmoid")
 CLIPPINGS = ("norm", "automatic")
 _AUTOMATIC = 0.01  # gamma of AUTO-S, in the units of a gradient
-_SHORTEST = 1e-18  # float32 loses the squares of shorter residuals: a length is never taken to be less
+_SHORTEST = 1e-18  # lower bound on the norm of a residual, since float32 loses the squares of smaller ones
 
 
 @dataclass(frozen=True)
 class Head:
-    """What a linear head computes, apart from its weights.
+    """A linear head without its weights: loss, bias and clipping.
 
     Attributes:
         loss: "softmax", or "sigmoid" (mean over classes, or their sum).
@@ -56,11 +56,11 @@ class Head:
         return self.bias == "learned"
 
     def start(self, records: Records) -> Array:
-        """Zero weights, (m, d) or (m, d + 1)."""
+        """The initial weights, zeros (m, d), or (m, d + 1) with a learned bias."""
         return records.place.zeros(records.classes, records.dim + int(self.learned))
 
     def model(self, weights: Array, method: str, center=None, scale=None, unit: bool = False) -> LinearModel:
-        """The classifier with (m, width) weights, behind a released normalisation of (d,) center and scale."""
+        """The classifier with (m, width) weights, applied after a released normalisation by (d,) center and scale."""
         values = to_numpy(weights).copy()
         if self.learned:
             values, bias = values[:, :-1], values[:, -1]
@@ -70,8 +70,10 @@ class Head:
 
 
 def residuals(block: Block, weights: Array, head: Head) -> Array:
-    """(m, rows) derivatives of each record's loss by its scores, class by class so that both matrix products of a
-    pass read x row by row."""
+    """(m, rows) derivatives of each record's loss with respect to its scores.
+
+    They are made class by class, so that both matrix products of a pass read x row by row.
+    """
     dim = block.features.shape[1]
     scores = scores_of(weights[:, :dim], block.features)
     scores += weights[:, dim:] if head.learned else float(head.bias)
@@ -83,7 +85,7 @@ def residuals(block: Block, weights: Array, head: Head) -> Array:
 
 
 def clipped_sum(records: Records, weights: Array, head: Head, index: Array | None = None) -> Array:
-    """The private sum over records (those of `index`, or all) of gradients clipped to the head's norm.
+    """The private sum of clipped gradients, over all records or over those of `index`.
 
     Returns:
         The shape of `weights`, float32; float64 where it is exact. A record with a broken norm, or whose scores
@@ -95,7 +97,7 @@ def clipped_sum(records: Records, weights: Array, head: Head, index: Array | Non
     total, dim = records.place.zeros(*weights.shape, dtype="float64"), records.dim
     one = _Exact(records, weights, head) if records.capacity else _Rounded(weights, head)
     for block in records.blocks(index=index):
-        with np.errstate(all="ignore"):  # of a record whose scores overflow, or from 0/0: it contributes zero
+        with np.errstate(all="ignore"):  # a record whose scores overflow, or 0/0, contributes zero
             residual, features, bias = one.factors(block)
         _hold(residual, features, head)
         total[:, :dim] += residual @ features
@@ -106,13 +108,13 @@ def clipped_sum(records: Records, weights: Array, head: Head, index: Array | Non
 
 @dataclass(frozen=True)
 class _Rounded:
-    """Contributions in float32."""
+    """Contributions to the gradient sum, in float32."""
 
     weights: Array
     head: Head
 
     def factors(self, block: Block) -> tuple[Array, Array, Array | None]:
-        """(m, rows) clipped residuals and (rows, d) features, and (m, rows) what is added to a learned bias."""
+        """(m, rows) clipped residuals, (rows, d) features, and (m, rows) contributions to a learned bias, or None."""
         residual = residuals(block, self.weights, self.head)
         # over rows of memory: ten times faster than norms of columns; added up in float32, hence the margin
         lengths = ((residual * residual).sum(0) ** 0.5).clip(_SHORTEST, None)
@@ -124,7 +126,7 @@ class _Rounded:
 
 
 class _Exact:
-    """Contributions on a grid, in float64: see the module."""
+    """Contributions to the gradient sum, on a grid, in float64: see the module."""
 
     def __init__(self, records: Records, weights: Array, head: Head):
         self._head, self._buffer = head, records.place.empty(0, records.dim, dtype="float64")
@@ -134,7 +136,7 @@ class _Exact:
         self._residual_grid = most * 2.0 ** -exact.residual_bits(records.capacity or 1)
 
     def _widened(self, features: Array) -> Array:
-        """In float64; the next block's take the same memory, which is in cache."""
+        """The features in float64; the next block reuses the memory, which is in cache."""
         if len(self._buffer) < len(features):
             self._buffer = place_of(features).empty(*features.shape, dtype="float64")
         wide = self._buffer[: len(features)]
@@ -160,7 +162,7 @@ class _Exact:
 
 
 def _hold(residual: Array, features: Array, head: Head) -> None:
-    """Measure some gradients, each the outer product of its residual and its features (and 1, of the bias)."""
+    """Check the norms of some gradients, each the outer product of residual and features (and 1, of the bias)."""
     if math.isfinite(head.clipping_norm) and due(len(features)):
         wide = place_of(residual).array
         some, steep = wide(features[:LOOKED_AT], "float64"), wide(residual[:, :LOOKED_AT], "float64")
@@ -169,7 +171,7 @@ def _hold(residual: Array, features: Array, head: Head) -> None:
 
 
 def _factors(lengths: Array, norms: Array, head: Head, margin: float = ROUNDED) -> Array:
-    """(rows,) factors that bound gradients of norm lengths x sqrt(norms^2 [+ 1]); 0 for a record with a broken norm."""
+    """(rows,) clipping factors of gradients of norm lengths x sqrt(norms^2 [+ 1]); 0 for a record with a NaN norm."""
     xp = place_of(norms).xp
     if math.isinf(head.clipping_norm):
         return xp.where(xp.isnan(norms), 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""The Gram matrix of records in one pass: a private sum."""
+"""The Gram matrix of private records, in one pass."""
 
 import functools
 import operator
@@ -15,7 +15,7 @@ _ROWS = 8192
 
 
 def gram(records: Records) -> np.ndarray:
-    """(d, d) sum of x x^T over mapped records, each times its weight, where they have some.
+    """(d, d) sum of x x^T over mapped records, each times its weight, where records have weights.
 
     It is float64 where it is exact (exact.py); otherwise products are float32, their sum is float64, and what comes
     back float32.

@@ -1,4 +1,4 @@
-"""Class-diagonal Hessian blocks of a linear head: private sums over records, some classes at a time.
+"""Class-diagonal Hessian blocks of a linear head: private sums over records, for some of the classes at a time.
 
 The block of class j is sum_i w_ij x_i x_i^T with w = p (1 - p), p the class's probability: no per-example Hessian is
 formed. Each w lies in [0, 1/4]. Under secure noise the sum is exact (exact.py): sqrt(w_ij) x_i is rounded towards zero
@@ -20,7 +20,7 @@ from dpstudy.methods.sufficient_statistics import mirror
 
 
 def class_hessians(records: Records, weights: Array, loss: str, classes: range) -> np.ndarray:
-    """(len(classes), d, d) blocks at (m, d) `weights`, without a bias: float32, or float64 where they are exact."""
+    """(len(classes), d, d) blocks at (m, d) `weights`, without a bias: float32, or float64 where sums are exact."""
     curvatures = _Curvatures(records, weights, loss)
 
     def curvature(block: Block) -> Array:
@@ -40,7 +40,7 @@ def shared_hessian(records: Records, weights: Array) -> np.ndarray:
 
 
 def flat_hessian(records: Records, curvature: float) -> np.ndarray:
-    """(d, d) `curvature` x the Gram matrix: of zero weights, where all records curve alike; see `class_hessians`."""
+    """(d, d) `curvature` x the Gram matrix: the Hessian where all records have one curvature; see `class_hessians`."""
 
     def same(block: Block) -> Array:
         return records.place.array(np.full((1, len(block.features)), curvature))
@@ -56,7 +56,7 @@ class _Curvatures:
         self._weights = exact.on_grid(weights) if self._exact else weights
 
     def __call__(self, block: Block, classes: range) -> Array:
-        """(len(classes), rows), in float64 where they are exact: then the sum over all classes is too."""
+        """(len(classes), rows) second derivatives; float64 where sums are exact, and then so is that over classes."""
         part, features = slice(classes.start, classes.stop), block.features
         with np.errstate(all="ignore"):
             if self._exact:
@@ -74,7 +74,7 @@ class _Curvatures:
 
 
 def _weighted_grams(records: Records, count: int, curvature: Callable[[Block], Array]) -> np.ndarray:
-    """(count, d, d) sums of w x x^T, for the (count, rows) weights w <= 1 that `curvature` gives each block."""
+    """(count, d, d) sums of w x x^T, where `curvature` gives the (count, rows) weights w <= 1 of each block."""
     dim, where, dtype = records.dim, records.place, records.dtype
     grid = exact.grid_of(records.bound) if records.capacity else None
 

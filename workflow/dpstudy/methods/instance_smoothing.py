@@ -1,4 +1,4 @@
-"""Instance-level smoothing as anon_smoothing publishes it. Its privacy claim does not hold: the ledger says `claimed`.
+"""Instance-level smoothing as anon_smoothing publishes it; its privacy claim does not hold: ledgers say `claimed`.
 
 A projection W (p x d) of frozen features is trained so that kernel densities of the classes are apart
 (kernel_projection.py). Each record is published as the point W x_i + N_i, N_i ~ N(0, (s_i sigma)^2) in each dimension
@@ -49,7 +49,7 @@ _CONSTANTS = {
 }
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "features",
     "x-curve": True,
     "x-audited": True,  # each cell attacks its own claim
@@ -95,7 +95,7 @@ class Parameters(Hyperparameters):
         "Points that the densities of a training step are over, drawn anew for each; all where absent.",
         least=1,
     )
-    # changes no result: no part of what keys the noise of `fit`
+    # changes no result, so it is not part of the text that keys the noise of `fit`
     curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
     attack_runs: int = setting(100_000, "Runs of each attack with and without its target.", least=100)
 
@@ -103,12 +103,12 @@ class Parameters(Hyperparameters):
 
     @property
     def bandwidths(self) -> Bandwidths:
-        """How wide kernels are."""
+        """The bandwidths of the kernels."""
         return Bandwidths(self.bandwidth, self.extra_bandwidth, self.neighbours, self.percentile)
 
     @property
     def contrast(self) -> Contrast:
-        """How the projection is trained."""
+        """The settings of the projection's contrastive training."""
         return Contrast(self.margin, self.epochs, self.batch_size, self.learning_rate, self.references, self.negatives)
 
 
@@ -121,7 +121,7 @@ class TrainingSet:
 
 
 def plan(parameters: Parameters, problem: Problem) -> Plan:
-    """sigma from the claimed epsilon, and the numbers of the paper's theorems.
+    """The plan: sigma from the claimed epsilon, and the constants of the paper's theorems.
 
     Raises:
         StudyError: more dimensions than features, clipping that this method does not have, or units of several records.
@@ -148,18 +148,18 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 
 def spent(plan: Plan, step: int) -> tuple[Event, ...]:
-    """The events of the first epochs: the points are published once, whichever epoch's they are."""
+    """The events of the first epochs: always the same one, since the points are published once, after any epoch."""
     return plan.events
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
-    """Take (features, labels) batches in; records that are not finite become zero."""
+    """Read (features, labels) batches; records that are not finite become zero."""
     records = Records.read(batches, problem.classes, problem.positives, tensors=True)
     return TrainingSet(records, torch.cat([block.labels for block in records.blocks()]).long())
 
 
 def prepared_by(parameters: Parameters) -> None:
-    """Nothing: records are held as they came."""
+    """None, since `prepare` depends on no hyper-parameter."""
 
 
 def fit(
@@ -177,10 +177,10 @@ def fit(
         drawn = source.gaussian(POINTS, (records.rows, parameters.projected_dim), 1.0)
         standard = torch.from_numpy(drawn).to(records.place.device)
 
-    known: list[torch.Tensor] = []  # of the points that were asked for last: two passes over all pairs
+    known: list[torch.Tensor] = []  # cached for the last points, since it takes two passes over all pairs
 
     def smoothing(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """N_i of all points (zero without noise), and the variances of their kernels."""
+        """The noise N_i of all points (zero without noise), and the variances of their kernels."""
         if not known or not torch.equal(known[0], points):
             variances = parameters.bandwidths.variances(points)
             added = torch.zeros_like(points)
@@ -192,7 +192,7 @@ def fit(
         return known[1], known[2]
 
     def smoothed(points: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """What is added to the points while W is trained, and the variances of their kernels."""
+        """The noise that is added to the points while W is trained, and the variances of their kernels."""
         if parameters.noised == "training":
             return smoothing(points)
         return torch.zeros_like(points), parameters.bandwidths.variances(points)

@@ -44,9 +44,9 @@ GRADIENT = "gradient"
 ORDERS = ("public", "secret")
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "features",
-    "x-beyond-target": {"order": "public"},  # certifies more than the target
+    "x-beyond-target": {"order": "public"},  # these entries certify a larger epsilon than the target
     "x-curve": False,  # iterates before the last must stay hidden
     "x-one-label": {"where": [{}], "instead": "use first_order with loss: sigmoid"},
 }
@@ -54,7 +54,7 @@ ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
 
 @dataclass(frozen=True)
 class Parameters(Hyperparameters):
-    """Hyper-parameters of noisy SGD whose last iterate alone is released."""
+    """Hyper-parameters of noisy SGD that releases only the last iterate."""
 
     learning_rate: float = setting(
         about="What averaged gradients are multiplied by; as applied, at most 4/clipping_norm^2.", above=0
@@ -92,21 +92,21 @@ class Parameters(Hyperparameters):
 
     @property
     def step_size(self) -> float:
-        """eta as applied."""
+        """eta, the learning rate as applied."""
         return self.learning_rate * (self.batch_size / self.learning_rate_batch if self.learning_rate_batch else 1)
 
     def clipped_rows(self, problem: Problem) -> ClippedSum:
-        """The records as they enter gradients."""
+        """The clipped records, from which gradients are computed."""
         return problem.sum_of(self.clipping_norm)
 
     def lipschitz(self, problem: Problem) -> float:
-        """L, the longest gradient of a clipped record."""
+        """L, the largest gradient norm of a clipped record (the Lipschitz constant)."""
         return self.clipped_rows(problem).times(math.sqrt(1 + problem.positives)).sensitivity()
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records, their places in the order, and their private sums for the normalisation (or None)."""
+    """Private records, their positions in the order of a pass, and the private sums for the normalisation (or None)."""
 
     records: Records
     units: Units
@@ -114,7 +114,7 @@ class TrainingSet:
 
 
 def plan(parameters: Parameters, problem: Problem) -> Plan:
-    """Calibrate the gradient noise to what the normalisation leaves of the budget.
+    """Calibrate the gradient noise to the budget that the normalisation leaves.
 
     Raises:
         StudyError: a step would not be a contraction, the batch exceeds the data set, a secret order with a paper's
@@ -151,18 +151,18 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
-    """Take (features, labels) batches in, to pick batches from."""
+    """Read (features, labels) batches so that mini-batches can be drawn."""
     records = Records.of(batches, problem, picked=True)
     units = units_of(batches, records.rows, problem, needed=True, placed=True)
     return TrainingSet(records, units, private_normalisation.shared_sums(records, parameters.normalisation, problem))
 
 
 def prepared_by(parameters: Parameters) -> None:
-    """Nothing that is searched: records are held as they came, and a normalisation has one setting."""
+    """None, since `prepare` depends on no hyper-parameter that is searched: a normalisation has one setting."""
 
 
 def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan, source: NoiseSource) -> Fit:
-    """Train one seed and release the last iterate; there is no curve, since the others must stay hidden.
+    """Train one seed and release the last iterate; there is no curve, since the other iterates must stay hidden.
 
     The order deals all n slots: those of records that de-duplication dropped stay empty, and dropping one moves no
     other.
@@ -174,7 +174,7 @@ def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan,
         center, scale = private_normalisation.release(data.sums, parameters.normalisation, problem, source)
     rows = parameters.clipped_rows(problem)
     records = data.records.mapped(RowMap(center=center, scale=scale, clip=rows.clip))
-    head = Head("softmax", 0.0, math.inf)  # a gradient is bounded because its record is
+    head = Head("softmax", 0.0, math.inf)  # no clipping norm: gradients are bounded because records are clipped
     weights = head.start(records)
     order = source.sampling("order").permutation(problem.n)
     slots = np.split(order, range(parameters.batch_size, problem.n, parameters.batch_size))
@@ -189,7 +189,7 @@ def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan,
 
 
 def _project(weights, radius: float) -> None:
-    """In place, onto the ball of this Frobenius norm."""
+    """Project weights, in place, onto the ball of Frobenius norm `radius`."""
     norm = float(place_of(weights).xp.linalg.vector_norm(weights))
     if norm > radius:
         weights *= radius / norm

@@ -1,4 +1,4 @@
-"""Checkpoints of a long training: what a killed run needs to end as it would have ended.
+"""Checkpoints of a long training, from which a killed run ends as it would have ended without the interruption.
 
 A checkpoint holds what was released (iterates and what the optimiser made of them), never a batch or a gradient. With
 seeded noise the steps after it are drawn as they would have been; with secure noise they are drawn anew, what was lost
@@ -22,7 +22,7 @@ _log = logging.getLogger("dpstudy")
 
 
 class Keeper:
-    """The checkpoint of one run.
+    """The checkpoint of one training run.
 
     Args:
         path: of its file, which need not exist.
@@ -54,11 +54,11 @@ class Keeper:
 
     @property
     def seconds(self) -> float:
-        """How long the run has worked, interrupted runs included up to their last checkpoint."""
+        """The seconds of training so far, those of interrupted runs included up to their last checkpoint."""
         return self._before + time.monotonic() - self._started
 
     def load(self) -> tuple[dict[str, np.ndarray], dict] | None:
-        """The tensors and facts of the last checkpoint; None where there is none of this run.
+        """The tensors and facts of this run's last checkpoint; None where there is none.
 
         Raises:
             StudyError: the book refuses it.
@@ -67,11 +67,11 @@ class Keeper:
             facts = read_tensor_metadata(self._path)
             tensors = read_tensors(self._path)
         except StudyError:
-            return None  # none yet, or damaged: from the start
+            return None  # no checkpoint yet, or a damaged one: training starts anew
         if facts.get("made_by") != self._made_by:
             _log.info("%s is of another config, code or data: training starts anew", self._path)
             return None
-        self.curve[:] = [tuple(row) for row in json.loads(facts["curve"])]  # whoever writes to it goes on
+        self.curve[:] = [tuple(row) for row in json.loads(facts["curve"])]  # in place: the caller appends to this list
         self._before = float(facts["seconds"])
         known = json.loads(facts["facts"])
         self.training = facts.get("training", self.training)
@@ -80,12 +80,12 @@ class Keeper:
         return tensors, known
 
     def due(self, done: int = 0) -> bool:
-        """Whether it is time for a checkpoint, after `done` steps."""
+        """Whether a checkpoint is due, after `done` steps."""
         by_steps = bool(self._steps and done and done % self._steps == 0)
         return by_steps or time.monotonic() - self._saved >= self._seconds
 
     def save(self, tensors: Mapping[str, np.ndarray], facts: Mapping) -> None:
-        """Replace the checkpoint; a run that has diverged keeps its last finite one.
+        """Write a checkpoint over the last; a run that has diverged keeps its last finite one.
 
         Raises:
             StudyError: the disk is full, or the book refuses the training; then there is none.
@@ -105,7 +105,7 @@ class Keeper:
         self._saved = time.monotonic()
 
     def _write_down(self) -> None:
-        """Once is enough: what was begun is written down whole."""
+        """Enter the training in the budget log, once: a training that was begun is entered in full."""
         if self._book:
             self._book(self.training)
             self._book = None

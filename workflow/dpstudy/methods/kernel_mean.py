@@ -50,14 +50,14 @@ PROJECTIONS = {"dp-sgd": first_order, "feature_covariance": feature_covariance}
 _METHOD = "kernel_mean"
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "features",
-    # the defaults, where nothing is published: ledgers about these records say so
+    # data sets that unpublished defaults were chosen on: their ledgers say so
     "x-chosen-on": ["MNIST", "CIFAR-10", "EMNIST letters", "CIFAR-100"],
-    # where one of them is not at its default: public points of the fit
+    # hyper-parameters that need the fit's public points where they are not at their default
     "x-reads-public": ["smoothing", "extra_bandwidth"],
     "x-curve": False,
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 
@@ -111,7 +111,7 @@ class Parameters(Hyperparameters):
 
     @property
     def needs_public(self) -> bool:
-        """Whether public points are read."""
+        """Whether public features are needed."""
         return self.smoothing == "public" or self.extra_bandwidth > 0
 
 
@@ -126,7 +126,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records, what the projection is trained on, and public points (N, d) or None."""
+    """Private records, the training set of the projection, and public points (N, d) or None."""
 
     records: Records
     projected_from: object
@@ -201,7 +201,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 
 def prepare(batches, parameters: Parameters, problem: Problem, public: np.ndarray | None = None) -> TrainingSet:
-    """Take (features, labels) batches in, and public features (N, d); records that are not finite take no part.
+    """Read (features, labels) batches, and public features (N, d); records that are not finite take no part.
 
     Raises:
         StudyError: public points are needed and not there.
@@ -225,12 +225,12 @@ def _needed(public: np.ndarray | None) -> np.ndarray:
 
 
 def prepared_by(parameters: Parameters) -> str:
-    """What `prepare` depends on."""
+    """The hyper-parameters on which `prepare` depends."""
     return parameters.projection
 
 
 def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan, source: NoiseSource) -> Fit:
-    """Train the projection, release the sums of one seed and make a classifier of them."""
+    """Train the projection, release one seed's class sums and make a classifier of them."""
     projection = None
     if stage := _stage(parameters, problem):
         projection = (
@@ -246,7 +246,7 @@ def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan,
 def feature_map(
     parameters: Parameters, problem: Problem, data: TrainingSet, projection: LinearModel | None
 ) -> FeatureMap:
-    """psi: of public constants and what was released."""
+    """The feature map psi, from public constants and released values."""
     link = "softmax" if problem.exclusive else "sigmoid"
     plain = FeatureMap(np.zeros((1, 1), np.float32), projection, link)
     width = plain.points(np.zeros((1, data.records.dim), np.float32)).shape[1]
@@ -272,7 +272,7 @@ def release(
     plan: Plan,
     source: NoiseSource,
 ) -> dict[str, np.ndarray]:
-    """The noisy sums (m, 2D), with a last row of all records where they may have several labels, and counts (m,)."""
+    """(m, 2D) noisy class sums, plus a row over all records if they may have several labels, and (m,) counts."""
     # without a projection every seed has the same sums
     wide = (parameters.extra_bandwidth, parameters.neighbours, parameters.percentile)
     key = (parameters.frequencies, parameters.frequency_seed, parameters.bandwidth, *wide)
@@ -288,7 +288,7 @@ def release(
 
 
 def _class_sums(records: Records, mapping: FeatureMap, whole: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Private: (m [+ 1], 2D) sums of psi over the records of each class [and over all], and (m,) how many they are."""
+    """(m [+ 1], 2D) private sums of psi over the records of each class [and over all], and (m,) class counts."""
     where = records.place
     sums = where.zeros(records.classes + whole, mapping.dim, dtype="float64")
     counts = where.zeros(records.classes, dtype="float64")
@@ -305,7 +305,7 @@ def _class_sums(records: Records, mapping: FeatureMap, whole: bool) -> tuple[np.
 
 
 def _model(released, mapping: FeatureMap, parameters: Parameters, problem: Problem, plan: Plan, public):
-    """Weights from what was released: post-processing."""
+    """The classifier from released sums: post-processing."""
     sums, std = released[SUMS], plan.noise[SUMS]
     classes = problem.classes
     shares = np.ones(classes)

@@ -1,4 +1,4 @@
-"""Random Fourier features of private records as exact sums want them: see exact.py, and models/random_features.py."""
+"""Random Fourier features of private records, on a grid for exact sums: see exact.py, and models/random_features.py."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PSI_GRID = 2.0**-28  # of psi: sums of CAPACITY numbers of at most 1 have 51 bit
 
 
 def exact_map(mapping: FeatureMap, features: Array) -> Array:
-    """(n, 2D) float64 psi of (n, d) features, of norm at most 1 and on a grid: a function of each record alone.
+    """(n, 2D) float64 psi of (n, d) features, of norm at most 1 and on a grid; each row depends on its record alone.
 
     It is what `mapping` computes, up to rounding.
     """
     where = place_of(features)
     xp, count = where.xp, len(mapping.frequencies)
-    with np.errstate(all="ignore"):  # of records that are no numbers: they count nowhere
+    with np.errstate(all="ignore"):  # from records that are not finite, which no sum counts
         points = exact.truncated(_points(mapping, features), 2.0**-_POINT_BITS)
     frequencies = exact.on_grid(where.array(mapping.frequencies), _POINT_BITS)
     angles = points @ frequencies.T
@@ -35,7 +35,7 @@ def exact_map(mapping: FeatureMap, features: Array) -> Array:
 
 
 def _points(mapping: FeatureMap, features: Array) -> Array:
-    """(n, p) points of norm 1."""
+    """(n, p) points of norm 1, from (n, d) features."""
     where = place_of(features)
     xp, model = where.xp, mapping.projection
     if model is None:
@@ -51,7 +51,7 @@ def _points(mapping: FeatureMap, features: Array) -> Array:
 
 
 def _widening(marks: Landmarks, points: Array) -> Array:
-    """(n,) h' of points on their grid; `Landmarks.widening` says what it is."""
+    """(n,) additional bandwidths h' of points on their grid, as `Landmarks.widening` defines them."""
     where = place_of(points)
     xp = where.xp
     known = exact.truncated(where.array(marks.points, "float64"), 2.0**-_POINT_BITS)

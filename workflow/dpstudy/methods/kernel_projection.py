@@ -23,7 +23,7 @@ _BEGINNING = 4096  # records that the scale of the first projection is read off
 
 @dataclass(frozen=True)
 class Contrast:
-    """How a projection is trained.
+    """The settings of a projection's contrastive training.
 
     Attributes:
         margin: m, in log densities.
@@ -42,12 +42,12 @@ class Contrast:
 
 
 def projected(records: Records, projection: torch.Tensor) -> torch.Tensor:
-    """(n, p) points W x of all records; those that are not finite are zero."""
+    """(n, p) points W x of all records; those of records that are not finite are zero."""
     return torch.cat([block.features @ projection.T for block in records.blocks()])
 
 
 def first_projection(records: Records, dim: int, generator: AnyGenerator) -> torch.Tensor:
-    """(p, d) random orthonormal rows, scaled so that projected records have a mean variance of 1 a dimension."""
+    """(p, d) random orthonormal rows, scaled so that projected records have a mean variance of 1 per dimension."""
     columns = np.linalg.qr(generator.standard_normal((records.dim, dim)))[0]
     projection = torch.from_numpy(columns.T.astype(np.float32)).to(records.place.device)
     block = next(records.blocks(_BEGINNING))
@@ -100,7 +100,7 @@ def point_gradients(
     contrast: Contrast,
     classes: int,
 ) -> torch.Tensor:
-    """(n, p) gradient of the batch's mean loss by the points, in blocks of the batch.
+    """(n, p) gradient of the batch's mean loss with respect to the points, computed in blocks of the batch.
 
     Args:
         points, variances, labels: of all n records.
@@ -119,7 +119,7 @@ def point_gradients(
 
 
 def batch_loss(points, variances, labels, rows, references, groups, contrast: Contrast) -> torch.Tensor:
-    """The summed loss of some rows: how far the margin is missed, on average where there are several to be kept.
+    """The summed hinge loss of some rows: by how much each misses the margin, averaged where it has several margins.
 
     Of several labels a record, each label's points stand against those of the records without it.
     """
@@ -156,7 +156,7 @@ def batch_loss(points, variances, labels, rows, references, groups, contrast: Co
 
 
 def _pulled_back(records: Records, gradient: torch.Tensor) -> torch.Tensor:
-    """(p, d) gradient by the projection, from that by the points."""
+    """(p, d) gradient with respect to the projection, from the gradient with respect to the points."""
     total, place = gradient.new_zeros(gradient.shape[1], records.dim), 0
     for block in records.blocks():
         total.addmm_(gradient[place : place + len(block.features)].T, block.features)

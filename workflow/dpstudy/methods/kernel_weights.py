@@ -1,4 +1,4 @@
-"""What is made of released class sums in random Fourier features: post-processing."""
+"""Classifier weights from released class sums of random Fourier features: post-processing."""
 
 from collections.abc import Iterable
 
@@ -8,8 +8,10 @@ _SMALLEST = 1e-9  # relative to the largest eigenvalue
 
 
 def widened(sums: np.ndarray, frequencies: np.ndarray, extra: float) -> np.ndarray:
-    """(rows, 2D) sums of kernels that are wider by `extra`: a Gaussian's transform damps the frequency w by
-    exp(-extra^2 |w|^2/2)."""
+    """(rows, 2D) class sums for kernels that are wider by `extra`.
+
+    A Gaussian's transform damps the frequency w by exp(-extra^2 |w|^2/2).
+    """
     damping = np.exp(-0.5 * extra**2 * (frequencies.astype(np.float64) ** 2).sum(1))
     return sums * np.concatenate([damping, damping])
 

@@ -1,4 +1,4 @@
-"""Labels of records: checked against what is declared of them, and encoded."""
+"""Labels of records: checks against the declared classes, and one-hot encoding."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from dpstudy.core.errors import StudyError
 
 
 def one_hot(labels: np.ndarray, classes: int, positives: int = 1) -> np.ndarray:
-    """(n, m) float32 of 0 and 1 from class indices (n,), or from a 0/1 matrix (n, m).
+    """(n, m) float32 one-hot labels from class indices (n,), or from a 0/1 matrix (n, m).
 
     Raises:
         StudyError: as for `checked_labels`.
@@ -20,7 +20,7 @@ def one_hot(labels: np.ndarray, classes: int, positives: int = 1) -> np.ndarray:
 
 
 def checked_labels(labels: np.ndarray, classes: int, positives: int = 1) -> np.ndarray:
-    """The labels, class indices (n,) or a 0/1 matrix (n, m), as an array.
+    """The labels as an array of class indices (n,) or a 0/1 matrix (n, m), once they are checked.
 
     Raises:
         StudyError: a label outside 0..m-1, an entry that is not 0 or 1, or a record with more than `positives`

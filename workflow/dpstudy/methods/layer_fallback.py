@@ -1,4 +1,4 @@
-"""Per-record gradients that are held whole: of layers without a rule of their own, and of parameters outside layers."""
+"""Per-record gradients formed in full: for layers without a rule, and for parameters outside of layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpstudy.methods.record_sums import squared_lengths, weighted_sum
 
 @dataclass(frozen=True)
 class Formed:
-    """Gradients that are held whole, one of each parameter a record.
+    """Per-record gradients formed in full, by parameter.
 
     Attributes:
         each: parameter -> (n, ...).
@@ -32,7 +32,7 @@ class Formed:
 
 @dataclass(frozen=True)
 class Recomputed(Formed):
-    """The layer is run once more on each record, and its own backward pass taken (a vectorised map over records).
+    """Per-record gradients from running the layer again, on one record each (a vectorised map over records).
 
     Attributes:
         layer: takes one tensor and gives one, its parameters directly its own.
@@ -41,7 +41,7 @@ class Recomputed(Formed):
     layer: nn.Module = field(kw_only=True)
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> Recomputed:
-        """The rule with this pass's tensors: inputs and gradients of the outputs, (n copies, ...) both."""
+        """The rule with one pass's tensors: (n copies, ...) inputs, and gradients with respect to the outputs."""
         values = {name: value.detach() for name, value in self.layer.named_parameters() if value.requires_grad}
 
         def product(values, x, gradient):
@@ -54,5 +54,5 @@ class Recomputed(Formed):
         return Recomputed(each, layer=self.layer)
 
     def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
-        """How many numbers it holds for the one record whose copies went in and came out."""
+        """The number of values held for one record, given the inputs and outputs of all its copies."""
         return sum(value.numel() for value in self.layer.parameters()) + inputs.numel() + outputs.numel()

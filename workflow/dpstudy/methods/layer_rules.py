@@ -1,4 +1,4 @@
-"""What each kind of layer tells about the gradients of single records.
+"""Rules for per-record gradients, one for each kind of layer: their norms and their weighted sums.
 
 A rule takes a layer's inputs and the gradients of the summed loss with respect to its outputs, (n copies, ...) both.
 Record i's gradient is a sum over its copies and positions of outer products (or, for normalisations, of elementwise
@@ -30,25 +30,27 @@ _LARGE, _LONG = 50_000, 4
 
 
 class Rule(Protocol):
-    """One layer in one pass."""
+    """The interface of a layer's rule for per-record gradients in one pass."""
 
     def take(self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> Rule:
-        """The rule with this pass's tensors."""
+        """The rule with one pass's tensors: (n copies, ...) inputs, and gradients with respect to the outputs."""
 
     def held(self, inputs: torch.Tensor, outputs: torch.Tensor) -> int:
-        """How many numbers it holds for the one record whose copies went in and came out."""
+        """The number of values held for one record, given the inputs and outputs of all its copies."""
 
     def squared_norms(self) -> torch.Tensor:
-        """(n,) float64 squared norms of the records' gradients with respect to all of the layer's parameters, not below
-        the exact ones of what `sums` adds up."""
+        """(n,) float64 squared norms of per-record gradients over all parameters of the layer.
+
+        They are not below the exact squared norms of the gradients that `sums` adds up.
+        """
 
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Parameter -> float64 sum over records of (n,) float64 factor x gradient."""
+        """Parameter -> float64 sum over records of factor x gradient, for (n,) float64 factors."""
 
 
 @dataclass(frozen=True)
 class OuterProducts:
-    """Gradients G_i = sum_p g_ip a_ip^T over positions p, of linear layers and convolutions.
+    """Per-record gradients G_i = sum_p g_ip a_ip^T over positions p, of linear layers and convolutions.
 
     Attributes:
         layer: nn.Linear or nn.Conv2d.
@@ -73,8 +75,10 @@ class OuterProducts:
     def _formed(
         self, inputs: torch.Tensor, gradients: torch.Tensor, copies: int
     ) -> tuple[torch.Tensor | None, torch.Tensor, torch.Tensor | None]:
-        """a (n, P, inputs), g (n, P, outputs), and each where P > 1, or a convolution has several groups or is large;
-        then a is not for use."""
+        """a (n, P, inputs), g (n, P, outputs), and the gradients (n, outputs, inputs) where they are formed.
+
+        They are formed where P > 1, or where a convolution has several groups or is large; then a is not for use.
+        """
         records, layer = len(inputs) // copies, self.layer
         if isinstance(layer, nn.Linear):  # positions, if any, stand between the record and the last axis
             a, g = (x.reshape(records, -1, x.shape[-1]) for x in (inputs, gradients))
@@ -124,7 +128,7 @@ def _patches_held(layer: nn.Conv2d, outputs: torch.Tensor, copies: int) -> int:
 
 
 def _taken(value: torch.Tensor | None) -> torch.Tensor:
-    """A tensor of a pass."""
+    """The tensor of a pass; None, before there was one, is an error."""
     if value is None:
         raise ValueError("a layer's rule holds nothing of a pass before it takes one")
     return value
@@ -132,7 +136,7 @@ def _taken(value: torch.Tensor | None) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class StandardisedProducts(OuterProducts):
-    """The gradients of a convolution's filters and gains through their weight standardisation.
+    """Per-record gradients of a convolution's filters and gains, through their weight standardisation.
 
     `StandardisedConv2d.standardised` says what they are, given the gradients of what acts.
 
@@ -173,7 +177,9 @@ class StandardisedProducts(OuterProducts):
 
 @dataclass(frozen=True)
 class SharedProducts(OuterProducts):
-    """The gradients of filters that act several times, moved: sums over the times they act, of which the bias' too.
+    """Per-record gradients of an equivariant convolution's filters, each applied in several transformed copies.
+
+    They are sums over these copies, and so are those of the bias.
 
     Attributes:
         each: (n, fields, inputs).
@@ -194,13 +200,13 @@ class SharedProducts(OuterProducts):
 
 
 def by_convolution(layer: nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tensor, copies: int) -> torch.Tensor:
-    """The gradient of each record's copies together, (n, outputs, kernel height x kernel width x C).
+    """(n, outputs, kernel height x kernel width x C) gradients of records, each summed over its copies.
 
     A call for each record of what autograd calls for a batch: no patches in memory, and as fast as for a batch where a
     record keeps a core busy.
     """
     arguments = (list(layer.stride), list(layer.padding), list(layer.dilation), False, [0, 0], layer.groups)
-    weight = layer.filters() if isinstance(layer, EquivariantConv2d) else layer.weight  # for its shape alone
+    weight = layer.filters() if isinstance(layer, EquivariantConv2d) else layer.weight  # only its shape is used
     found = [
         torch.ops.aten.convolution_backward(g, x, weight, None, *arguments, [False, True, False])[1]
         for x, g in zip(inputs.split(copies), gradients.split(copies), strict=True)
@@ -209,25 +215,27 @@ def by_convolution(layer: nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tens
 
 
 def products(g: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
-    """(n, outputs, inputs) sums over positions of (n, P, outputs) times (n, P, inputs); float32 of bfloat16, whose
-    products it has exactly."""
+    """(n, outputs, inputs) sums over positions of products of (n, P, outputs) and (n, P, inputs).
+
+    From bfloat16 they are float32, which holds the products exactly.
+    """
     if g.dtype == torch.bfloat16:
         return torch.bmm(g.transpose(1, 2), a, out_dtype=torch.float32)
     return torch.bmm(g.transpose(1, 2), a)
 
 
 def _single(values: torch.Tensor) -> torch.Tensor:
-    """At least float32."""
+    """The values in float32, or in their own dtype if that is wider."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def _summed(layer: nn.Module, g: torch.Tensor) -> torch.Tensor | None:
-    """(n, outputs), the gradients of a layer's bias, if it has one."""
+    """(n, outputs) per-record gradients of a layer's bias; None if it has none."""
     return None if layer.bias is None else g.sum(1, dtype=torch.promote_types(g.dtype, torch.float32))
 
 
 def _grouped(a: torch.Tensor, g: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor:
-    """(n, outputs, kernel x inputs of a group), of patches a (n, P, kernel x C) and gradients g (n, P, outputs)."""
+    """(n, outputs, kernel x inputs of a group) gradients, from patches a (n, P, kernel x C) and g (n, P, outputs)."""
     groups, (records, positions, _) = layer.groups, g.shape
     a = a.reshape(records, positions, -1, groups, layer.in_channels // groups).permute(0, 3, 1, 2, 4)
     g = g.reshape(records, positions, groups, -1).permute(0, 2, 3, 1)
@@ -236,7 +244,7 @@ def _grouped(a: torch.Tensor, g: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor
 
 
 def patches(inputs: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor:
-    """What a convolution sees at each position: (n, P, kernel height x kernel width x C), channels innermost.
+    """(n, P, kernel height x kernel width x C) input patches of a convolution, one a position, channels innermost.
 
     Of (n, C, H, W) inputs that lie channels last in memory, whole rows of the kernel are copied at once; torch's unfold
     copies one number after the other.
@@ -269,8 +277,11 @@ def patches(inputs: torch.Tensor, layer: nn.Conv2d) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Elementwise:
-    """Gradients of the gain and bias of a group normalisation, or of a batch normalisation with public statistics: sums
-    over positions of g x^ and of g."""
+    """Per-record gradients of a normalisation's gain and bias.
+
+    The layer is a group normalisation, or a batch normalisation with public statistics. Gradients are sums over
+    positions of g x^ and of g.
+    """
 
     layer: nn.GroupNorm | FrozenBatchNorm2d
     gain: torch.Tensor | None = None
@@ -299,7 +310,7 @@ class Elementwise:
 
 @dataclass(frozen=True)
 class BiasAlone:
-    """Gradients of the bias of a layer whose other parameters are frozen: sums over positions of g.
+    """Per-record gradients of a bias whose layer is otherwise frozen: sums over positions of g.
 
     Attributes:
         axis: of the outputs, along which the bias lies.
@@ -329,7 +340,7 @@ _CHANNELS_FIRST = (nn.Conv2d, StandardisedConv2d, ScaledConv2d, nn.GroupNorm)
 
 
 def rule_of(layer: nn.Module) -> Rule | None:
-    """The rule of a layer with parameters, or None: a class of its own may compute something else than its parent."""
+    """The rule of a layer with parameters, or None; a subclass has none, since it may compute something else."""
     trained = {name for name, value in layer.named_parameters(recurse=False) if value.requires_grad}
     if isinstance(layer, FrozenBatchNorm2d):
         return Elementwise(layer) if layer.plain and trained == {"weight", "bias"} else Recomputed(layer=layer)

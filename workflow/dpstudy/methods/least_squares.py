@@ -39,12 +39,12 @@ _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
 _CENTRED = "center_targets"
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "statistics",
     "x-per-class": {"variant": "published"},  # entries for which the class Grams are summed too
     "x-curve": False,
     "x-one-release": True,  # every setting is solved from one noisy release
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 
@@ -90,12 +90,12 @@ class Parameters(Hyperparameters):
 
     @property
     def per_class(self) -> bool:
-        """Whether the class Grams A_j are needed."""
+        """Whether the class Gram matrices A_j are needed."""
         return self.variant == "published"
 
 
 def clipped_rows(parameters: Parameters, problem: Problem) -> ClippedSum:
-    """The records as they enter the statistics, which are their products with themselves and with labels."""
+    """The clipped records, whose products with themselves and with labels make up the statistics."""
     return problem.sum_of(parameters.clipping_norm)
 
 
@@ -116,7 +116,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
-    """The releases with a total mu of 1 (improved), or a multiplier of 1 each (published)."""
+    """The events before calibration: with a total mu of 1 (improved), or a noise multiplier of 1 each (published)."""
     rows, root = clipped_rows(parameters, problem), math.sqrt(problem.positives)
     gram, targets = rows.products, rows.times(root)
     if parameters.variant == "published":
@@ -147,7 +147,7 @@ def prepare(batches, parameters: Parameters, problem: Problem) -> Statistics:
 
 
 def prepared_by(parameters: Parameters) -> tuple[float, bool]:
-    """What of the parameters `prepare` depends on."""
+    """The hyper-parameters on which `prepare` depends."""
     return parameters.clipping_norm, parameters.per_class
 
 
@@ -174,7 +174,7 @@ def fit(statistics: Statistics, parameters: Parameters, problem: Problem, plan: 
 
 
 def release(statistics: Statistics, parameters: Parameters, plan: Plan, source: NoiseSource) -> dict[str, np.ndarray]:
-    """The noisy statistics: the only function here that sees private sums and whose result leaves."""
+    """The noisy statistics, from the only function here that reads private sums and whose result is published."""
     noisy = {"gram": statistics.gram, "targets": statistics.targets}
     if parameters.per_class:
         noisy["class_grams"] = class_grams = _class_grams(statistics)
@@ -193,7 +193,7 @@ def release(statistics: Statistics, parameters: Parameters, plan: Plan, source: 
 
 
 def released_by(parameters: Parameters) -> tuple[str, bool]:
-    """What `release` depends on besides the plan."""
+    """The hyper-parameters on which `release` depends, besides the plan."""
     return parameters.variant, parameters.symmetric
 
 
@@ -226,7 +226,7 @@ def _published_noise(parameters: Parameters, plan: Plan) -> float:
 
 
 def _ridge(parameters: Parameters, gram: np.ndarray, std: float) -> float:
-    """lambda: as given, or from the spectral norm of the noise; never below a trace-relative floor."""
+    """The ridge lambda: as given, or the spectral norm of the noise; never below a floor relative to the trace."""
     dim = len(gram)
     smallest = _SMALLEST_RIDGE * max(float(np.trace(gram)) / dim, 1e-12)
     if parameters.ridge != "known-noise":

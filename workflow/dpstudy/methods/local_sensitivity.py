@@ -1,4 +1,4 @@
-"""What anon_smoothing reads off the private points: bandwidths from neighbour distances, and local sensitivities.
+"""Bandwidths and local sensitivities of anon_smoothing, both computed from the private points.
 
 None of this is a public constant: each number depends on the records around a point, which is one reason why the
 noise that is scaled by it proves nothing (instance_smoothing.py).
@@ -19,7 +19,7 @@ _LARGEST = 1e30  # float32 holds a few times this
 
 @dataclass(frozen=True)
 class Bandwidths:
-    """How wide a point's kernel is (Proposition 2).
+    """The bandwidths of the points' kernels (Proposition 2).
 
     Attributes:
         base: h.
@@ -35,7 +35,7 @@ class Bandwidths:
     percentile: float
 
     def variances(self, points: torch.Tensor) -> torch.Tensor:
-        """(n,) per dimension: h^2, and in sparse regions h^2 + h'^2."""
+        """(n,) variances of kernels per dimension: h^2, and in sparse regions h^2 + h'^2."""
         distances = neighbour_distances(points, self.neighbours)
         threshold = _percentile(distances, self.percentile)
         wider = (self.base * self.extra * distances / threshold) ** 2 if threshold > 0 else torch.zeros_like(distances)
@@ -43,13 +43,13 @@ class Bandwidths:
 
 
 def _percentile(values: torch.Tensor, percentile: float) -> torch.Tensor:
-    """torch.quantile refuses more than 16 million values."""
+    """The percentile of the values, by nearest rank; torch.quantile refuses more than 16 million of them."""
     rank = max(1, math.ceil(len(values) * percentile / 100))
     return values.kthvalue(rank).values
 
 
 def neighbour_distances(points: torch.Tensor, neighbours: int) -> torch.Tensor:
-    """(n,) the mean Euclidean distance of each of (n, p) points to its nearest others.
+    """(n,) mean Euclidean distance of each of (n, p) points to its nearest neighbours.
 
     Args:
         neighbours: k; fewer where there are fewer points.
@@ -67,7 +67,7 @@ def neighbour_distances(points: torch.Tensor, neighbours: int) -> torch.Tensor:
 
 
 def local_sensitivity(points: torch.Tensor, variances: torch.Tensor, reading: str) -> torch.Tensor:
-    """(n,) float64 s_i of Proposition 1, |p(x_i) - p_-i(x_i)| over all points, as a length.
+    """(n,) float64 local sensitivities s_i of Proposition 1: |p(x_i) - p_-i(x_i)| over all points, as a length.
 
     Args:
         points: (n, p).
@@ -82,7 +82,7 @@ def local_sensitivity(points: torch.Tensor, variances: torch.Tensor, reading: st
         ratios = known.log_kernels(points[part]) - peaks[:, None]
         ratios[torch.arange(len(ratios)), torch.arange(part.start, part.stop)] = NOWHERE
         largest = ratios.max(1).values
-        total = torch.exp(ratios - largest[:, None]).sum(1, dtype=torch.float64)  # of ones exactly their number
+        total = torch.exp(ratios - largest[:, None]).sum(1, dtype=torch.float64)  # in float64 a sum of ones is exact
         others = torch.exp((largest.double() + torch.log(total / max(1, n - 1))).clamp_max(_LARGEST_LOG))
         if n == 1:
             others = torch.zeros_like(others)

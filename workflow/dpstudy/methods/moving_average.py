@@ -1,4 +1,4 @@
-"""Exponential averages of a network's weights."""
+"""Exponential moving averages of a network's weights."""
 
 from collections.abc import Mapping
 
@@ -6,8 +6,9 @@ import torch
 
 
 class MovingAverage:
-    """Exponential averages of tensors, with the warm-up min(decay, (1 + t)/(10 + t)) after t steps (de2022, section
-    3.4 and released code): post-processing.
+    """Exponential moving averages of tensors, with the warm-up min(decay, (1 + t)/(10 + t)) after t steps.
+
+    Post-processing, as in de2022 (section 3.4 and released code).
 
     Attributes:
         mean: name -> average.
@@ -19,7 +20,7 @@ class MovingAverage:
         self.mean = {name: value.detach().clone() for name, value in values.items()}
 
     def add(self, values: Mapping[str, torch.Tensor]) -> None:
-        """Take the iterates after one more step in."""
+        """Update the averages with the iterate after one more step."""
         keep = min(self._decay, (1 + self.count) / (10 + self.count))
         self.count += 1
         for name, value in values.items():

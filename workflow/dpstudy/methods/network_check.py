@@ -1,4 +1,4 @@
-"""Whether records of a network touch each other: tested before it is trained, whoever wrote it.
+"""A test, before any network is trained, that records of a batch do not influence each other.
 
 Each record's gradient, as the engine has it beside others, is compared with that of the record alone; and once more
 beside others that are another kind of picture, enormous, blank, equal to it. In float64 a few records at a time; in
@@ -22,12 +22,12 @@ from dpstudy.methods.record_gradients import RecordGradients
 
 Engine = RecordGradients | OneByOne
 _RECORDS, _COPIES = 3, 2
-_TOLERANCE = 1e-6  # relative: the network's code may turn to float32 on its way
+_TOLERANCE = 1e-6  # relative: the network's code may compute some steps in float32
 _MOVED = 0.05  # how far parameters are moved first: a branch whose gain starts at 0 would hide what is in it
 _MOVED_WEIGHTS = 0.5  # over the root of their fan-in: so that signals keep their size
-_SAME, _SIMILAR = 1e-5, 1e-2  # in float32: in batches of one size, whatever else is there; in batches of another size
-_LOSS = "sigmoid"  # which sees each class' score by itself
-_checked: set[tuple] = set()  # by this process, which may train the network many times
+_SAME, _SIMILAR = 1e-5, 1e-2  # float32 tolerances, for batches of equal size with other records, and for other sizes
+_LOSS = "sigmoid"  # a loss in which each class's score has a term of its own
+_checked: set[tuple] = set()  # networks that this process has checked, as it may train one many times
 
 
 def check_network(
@@ -42,7 +42,7 @@ def check_network(
     channels_last: bool = False,
     definition: Hashable | None = None,
 ) -> None:
-    """Refuse a network whose records touch each other. On random pictures: no private record is touched.
+    """Refuse a network in which records of a batch influence each other; it is tested on random images only.
 
     Args:
         network: stays as it is.
@@ -81,7 +81,7 @@ def check_network(
 
 @contextlib.contextmanager
 def _in_float64() -> Iterator[None]:
-    """Numbers that the network's code makes on its way are of the type of its parameters, as they are in training."""
+    """A context in which tensors that the network's code makes are float64, as its parameters are."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
@@ -91,20 +91,22 @@ def _in_float64() -> Iterator[None]:
 
 
 class _Pictures:
-    """Random pictures, their K copies, and labels, of the type and on the device of a network's parameters."""
+    """Random images, K copies of each, and labels, of the dtype and on the device of a network's parameters."""
 
     def __init__(self, network: nn.Module, shape, classes: int, copies: int, generator: torch.Generator):
         self._like, self._shape, self._generator = next(network.parameters()), shape, generator
         self.classes, self.copies = classes, copies
 
     def usual(self, records: int) -> torch.Tensor:
-        """(records copies, ...) of standard normals."""
+        """(records copies, ...) images of standard normal values."""
         drawn = torch.randn(records * self.copies, *self._shape, generator=self._generator, dtype=torch.float32)
         return drawn.to(self._like)
 
     def strange(self, records: int, beside: torch.Tensor, kind: int = 0) -> torch.Tensor:
-        """As many of six kinds, from one of them on: enormous, blank, tiny, bright, all one grey, and equal to the
-        first that they stand beside."""
+        """(records copies, ...) extreme images of six kinds in turn, starting with `kind`.
+
+        They are enormous, blank, tiny, bright, all one grey, or equal to the first image of `beside`.
+        """
         found = self.usual(records).unflatten(0, (records, self.copies))
         for picture in found:
             grey, first = torch.full_like(picture, -2.0), beside[: self.copies]
@@ -114,15 +116,15 @@ class _Pictures:
         return found.flatten(0, 1)
 
     def labels(self, records: int, first: int = 0) -> torch.Tensor:
-        """(records,) class indices, from that of the record `first` on."""
+        """(records,) class indices in turn, starting with that of record `first`."""
         return torch.arange(first, first + records, device=self._like.device) % self.classes
 
     def rows(self, records: torch.Tensor, taken: torch.Tensor) -> torch.Tensor:
-        """The copies of the records that are taken."""
+        """The copies of the records that the mask `taken` selects."""
         return records.unflatten(0, (-1, self.copies))[taken].flatten(0, 1)
 
     def among(self, records: torch.Tensor, others: torch.Tensor, taken: torch.Tensor) -> torch.Tensor:
-        """Records in the places that are taken, and others in the rest."""
+        """The records in the places that the mask `taken` selects, and `others` in the rest."""
         found = torch.cat([records, others]).unflatten(0, (-1, self.copies))
         found[taken] = records.unflatten(0, (-1, self.copies))
         found[~taken] = others.unflatten(0, (-1, self.copies))
@@ -130,7 +132,7 @@ class _Pictures:
 
 
 def _check_few(name: str, network: nn.Module, engine: Engine, pictures: _Pictures) -> None:
-    """In float64: each of a few records, beside usual and strange ones, against itself alone."""
+    """Compare each of a few records, beside usual and extreme ones, with the record alone, in float64."""
     fresh, copies = separate_copy(network), pictures.copies  # of which each copy sees one record
     alone = OneByOne(fresh, name=name)
     records, labels = pictures.usual(_RECORDS), pictures.labels(_RECORDS)
@@ -154,7 +156,7 @@ def _check_few(name: str, network: nn.Module, engine: Engine, pictures: _Picture
 
 
 def _check_many(name: str, network: nn.Module, engine: Engine, pictures: _Pictures, micro_batch: int) -> None:
-    """In float32, as many as a training takes at once: every other one beside usual and strange ones, and without."""
+    """Compare every second record of a micro-batch, beside usual and extreme ones, with these alone, in float32."""
     records, labels, copies = pictures.usual(micro_batch), pictures.labels(micro_batch), pictures.copies
     taken = torch.arange(micro_batch, device=labels.device) % 2 == 0
     weights = taken * torch.linspace(0.5, 1.5, micro_batch, device=labels.device)
@@ -180,7 +182,7 @@ def _compare(name: str, found: dict, expected: dict, tolerance: float) -> None:
 
 
 def _scores(name: str, network: nn.Module, records: torch.Tensor, classes: int) -> torch.Tensor:
-    """(n, m) of the network as it is used on records whose labels are wanted."""
+    """(n, m) scores of the network, as computed in prediction."""
     with torch.no_grad(), failures_of(name):
         found = network(records)
     check_scores(found, records, name)
@@ -202,11 +204,11 @@ def _largest(gradients: dict) -> float:
 
 
 def _far(one: torch.Tensor, other: torch.Tensor, tolerance: float) -> bool:
-    return not bool(((one - other).abs() <= tolerance).all())  # NaN is far from everything
+    return not bool(((one - other).abs() <= tolerance).all())  # so that NaN counts as different
 
 
 def _moved(network: nn.Module, generator: torch.Generator) -> nn.Module:
-    """A copy of the network, away from where it starts."""
+    """A copy of the network whose weights are moved away from their initial values."""
     with failures_of(""):
         network = copy.deepcopy(network)
     with torch.no_grad():
@@ -218,5 +220,5 @@ def _moved(network: nn.Module, generator: torch.Generator) -> nn.Module:
 
 
 def _state(network: nn.Module) -> dict[str, torch.Tensor]:
-    """Parameters and buffers, as they are now."""
+    """Copies of the parameters and buffers."""
     return {key: value.clone() for key, value in [*network.named_parameters(), *network.named_buffers()]}

@@ -116,21 +116,21 @@ BATCHED = (
 __all__ = ["Parameters", "fit", "plan", "prepare", "prepared_by", "spent"]
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     **schedule.LENGTH,
     "x-reads": "features",
     "x-reads-images": True,  # extractor images: the image shards themselves
     "x-curve": True,
-    "x-beyond-target": {"sampling": "shuffle"},  # certifies more than the target
+    "x-beyond-target": {"sampling": "shuffle"},  # these entries certify a larger epsilon than the target
     "x-per-seed": True,  # each seed is a job, with checkpoints
     "x-one-label": {"where": [{"loss": "softmax"}], "instead": "set loss: sigmoid"},
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 
 @dataclass(frozen=True)
 class Parameters(Schedule):
-    """Hyper-parameters of a network's training, beside those of every schedule."""
+    """Hyper-parameters of DP-SGD for networks, besides those of `Schedule`."""
 
     network: str = setting(
         about="Of tramer2021: tanh-28, tanh-32 and tanh-32-smaller for images, scatter-28 and scatter-32 for "
@@ -239,26 +239,29 @@ class Parameters(Schedule):
             raise StudyError("network_dpsgd: preconditioning goes with optimiser sgd or momentum")
 
     def __repr__(self) -> str:
-        """What keys the noise of `fit`: without preconditioning as before there was any."""
+        """The text that keys the noise of `fit`; without preconditioning it is that of versions that had none."""
         told = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr]
         told += [f"preconditioning={self.preconditioning!r}"] if self.preconditioning else []
         return f"Parameters({', '.join(told)})"
 
     @property
     def head_steps(self) -> int:
-        """How many steps train the classifier alone before others train more."""
+        """The number of steps, at the beginning, that train the classifier alone."""
         return self.trained.get(HEAD_FIRST, 0) if isinstance(self.trained, dict) else 0
 
     def rate_at(self, step: int, steps: int) -> float:
-        """What the learning rate is multiplied by in a step, the first being 1."""
+        """The factor on the learning rate in a step, where the first step is 1."""
         return 1.0 if self.learning_rate_decay == "none" else (1 + math.cos(math.pi * (step - 1) / steps)) / 2
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """Private records, and the private sums over them that a normalisation shares between seeds (or None); the public
-    weights to start from (or None), and the public center and scale of images that are read as they are (or None).
-    `rows` counts those of all processes that share a training, among which they are `dealt`, or which all hold all."""
+    """Private records, and the data for training that all seeds share.
+
+    These are the private sums of a normalisation (or None), the public weights to start from (or None), and the public
+    center and scale of images that are read as they are (or None). `rows` counts those of all processes that share a
+    training, among which they are `dealt`, or which all hold all.
+    """
 
     records: Records
     rows: int
@@ -270,7 +273,7 @@ class TrainingSet:
 
 
 def plan(parameters: Parameters, problem: Problem) -> Plan:
-    """Steps and noise, as of every schedule.
+    """Plan steps and noise, as `schedule.plan` does.
 
     Raises:
         StudyError: records that cannot be augmented, or no step that trains more than the classifier.
@@ -296,7 +299,7 @@ def prepare(
     start: str | os.PathLike | None = None,
     scaling: str | None = None,
 ) -> TrainingSet:
-    """Take (features, labels) batches in; non-finite records take no part.
+    """Read (features, labels) batches; non-finite records take no part.
 
     Args:
         start: the file of weights that `parameters.start` names.
@@ -311,7 +314,7 @@ def prepare(
         raise StudyError("network_dpsgd: `start` and a file of weights go together")
     public = None if start is None or parameters.start is None else read_start(start, parameters.start)
     ranks = current()
-    dealt = ranks.size > 1 and not parameters.normalisation  # which sums over all records
+    dealt = ranks.size > 1 and not parameters.normalisation  # a normalisation needs all records in each process
     own = Dealt(batches, ranks) if dealt else batches
     # Full batches too: copies are drawn for micro-batches of one size, and ranks ask for records of their own.
     records = Records.read(
@@ -340,8 +343,10 @@ def fit(
     monitor: Callable[[int, NetworkModel], None] | None = None,
     keeper: Keeper | None = None,
 ) -> Fit:
-    """Train one seed. `monitor(step, model)` is called `curve_points` times with released models; `keeper` has the
-    checkpoint that training goes on from, and takes new ones."""
+    """Train one seed, calling `monitor(step, model)` `curve_points` times with released models.
+
+    `keeper` has the checkpoint that training goes on from, and takes new ones.
+    """
     ranks = current()
     run = NetworkRun(data, parameters, problem, source, ranks)
     if parameters.sampling == "shuffle" and source.mode == "secure":
@@ -365,7 +370,7 @@ def fit(
     note = _note(plan, problem, rate * problem.n * copies, taken, bool(plan.events) and not source.shared)
     for step, index in enumerate(progress(sampler, source.title, steps, note, taken), start=1):
         if step <= taken:
-            continue  # drawn again, so that the batches to come are those that would have come
+            continue  # already trained: drawn only so that later batches are those of an uninterrupted run
         run.step(index, plan, source)
         if monitor and step in stops and ranks.first:
             monitor(step, run.model())
@@ -375,14 +380,16 @@ def fit(
 
 
 def _released(data: TrainingSet, normalisation: Normalisation, problem: Problem, source: NoiseSource):
-    """The center and scale of a private normalisation."""
+    """The released center and scale of a private normalisation, or the public ones."""
     return private_normalisation.normalised(data.records, data.sums, normalisation, problem, source)[1:]
 
 
 def _note(plan: Plan, problem: Problem, images: float, taken: int, guaranteed: bool) -> Callable[[int], str]:
-    """What is said of a training under way: how fast it is, by the public mean number of images a step, and how much
-    of epsilon it has spent at most, exactly or by a quick bound, and never more than all its steps are certified for;
-    nothing of epsilon where nothing is guaranteed."""
+    """A function step -> progress note of the training: its speed, and at most how much of epsilon it has spent.
+
+    Speed is by the public mean number of images a step. Epsilon is exact or a quick bound, and never more than all
+    steps are certified for; nothing is said of it where nothing is guaranteed.
+    """
     started = time.monotonic()
     in_all = functools.cache(lambda: certify(plan.events, problem.budget.delta).epsilon)
 

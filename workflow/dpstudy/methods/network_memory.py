@@ -1,4 +1,4 @@
-"""What a micro-batch of a network takes in memory, from its name alone: for a scheduler, which builds no network."""
+"""The memory that a network's micro-batch takes, by the network's name: for a scheduler, which builds no network."""
 
 from dpstudy.models.names import WIDE_RESNET
 
@@ -17,7 +17,7 @@ _WEIGHTS, _OUTPUTS = 0.092, 0.29  # millions, of a Wide ResNet's block of width 
 
 
 def micro_batch_mb(architecture: str, copies: int = 1, pixels: int = _PIXELS, records: int | None = None) -> int:
-    """Megabytes that a micro-batch takes on a CPU beside the network, about; the bound where the network is unknown.
+    """Approximate megabytes of a micro-batch on a CPU, without the network; an upper bound for unknown networks.
 
     Args:
         architecture: a network's name.

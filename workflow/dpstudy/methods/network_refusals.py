@@ -1,4 +1,4 @@
-"""What of a network cannot be trained privately, in a sentence: layers that join records, and passes that fail."""
+"""Refusals of networks that cannot be trained privately: layers that mix records, and passes that fail."""
 
 import contextlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ ALONE = "`record_by_record: true` takes each record's gradient alone"
 
 
 def check_layers(network: nn.Module) -> None:
-    """Refuse what mixes records, draws at random or keeps state, as far as a layer's kind says so.
+    """Refuse layers that mix records, draw random numbers or keep state, as far as a layer's type tells.
 
     Raises:
         StudyError: naming the layer.
@@ -32,7 +32,7 @@ def check_layers(network: nn.Module) -> None:
 
 
 def check_ties(network: nn.Module) -> None:
-    """A parameter of two layers has the sum of two gradients, whose norm is not that of the two side by side.
+    """Refuse parameters shared by layers: the sum of two gradients has not the norm of the two side by side.
 
     Raises:
         StudyError: naming the parameter.
@@ -47,7 +47,7 @@ def check_ties(network: nn.Module) -> None:
 
 @contextlib.contextmanager
 def failures_of(name: str, advice: str = "") -> Iterator[None]:
-    """Say in a sentence what a network's own code raises, or torch on its behalf.
+    """A context that turns exceptions of a network's code, or of torch in it, into errors of one sentence.
 
     Raises:
         StudyError: with the first line of it.
@@ -62,7 +62,8 @@ def failures_of(name: str, advice: str = "") -> Iterator[None]:
 
 
 def check_scores(scores: torch.Tensor, records: torch.Tensor, name: str) -> None:
-    """
+    """Refuse scores of a network that are not one row per record.
+
     Raises:
         StudyError: they are not one row for each of the records.
     """

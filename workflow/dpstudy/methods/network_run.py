@@ -1,4 +1,4 @@
-"""A network's training in progress: what one noisy step does to it, and what a checkpoint of it holds."""
+"""The state of a network's training: its noisy steps, and its checkpoint's content."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -30,7 +30,7 @@ _PARTS = 8  # of a micro-batch: what is left of a batch is filled up to a multip
 
 
 class NetworkRun:
-    """One seed.
+    """The training of one seed.
 
     Args:
         data: the TrainingSet of network_dpsgd.
@@ -60,7 +60,7 @@ class NetworkRun:
         self._engine, self._micro_batch = self._made_engine(shape, records.place.device, ranks)
         self._weights = {name: value for name, value in self._network.named_parameters() if value.requires_grad}
         self._whole = self._engine
-        if parameters.head_steps:  # of their own: what an engine trains it asks the network when it is made
+        if parameters.head_steps:  # a second engine, since engines read at construction which parameters are trained
             self._train(self._head())
             self._first, _ = self._made_engine(shape, records.place.device, ranks)
         self._ranks, self._rows, self._dealt = ranks, data.rows, data.dealt
@@ -76,7 +76,7 @@ class NetworkRun:
         self._scale: np.ndarray | None = None
 
     def _made_engine(self, shape: tuple[int, ...], device: str, ranks: Ranks) -> tuple[RecordGradients | OneByOne, int]:
-        """What sums clipped gradients, and of how many records at a time; once the network has been checked."""
+        """The engine that sums clipped gradients, and its micro-batch size, once the network has been checked."""
         parameters, network = self._parameters, self._parameters.network
         options = {"precision": parameters.precision, "name": network}
         laid, alone = networks.is_laid_channels_last(network), bool(parameters.record_by_record)
@@ -85,7 +85,7 @@ class NetworkRun:
             engine = RecordGradients(self._network, channels_last=laid, **options)
         size = parameters.micro_batch
         if size == "auto":
-            # One for all, and kept: sums in parts of another size round otherwise, and free memory differs by the hour.
+            # One size for all processes and steps, since rounding depends on it, and free memory changes over time.
             size = ranks.agreed(engine.micro_batch(torch.zeros(self._copies, *shape, device=device)))
         check_network(
             network,
@@ -103,7 +103,7 @@ class NetworkRun:
         return engine, size
 
     def _head(self) -> list[str]:
-        """What is trained in the first `head_steps`."""
+        """The names of the parameters that are trained in the first `head_steps`."""
         head = networks.classifier(self._network)
         return [name for name in self._weights if name.startswith(f"{head}.")]
 
@@ -113,12 +113,12 @@ class NetworkRun:
             value.requires_grad_(name in chosen)
 
     def normalise(self, center: np.ndarray, scale: np.ndarray) -> None:
-        """Train on (x - center) * scale, which were released or are public."""
+        """Train on (x - center) * scale, with a released or public center and scale."""
         self._center, self._scale = center, scale
         self.records = private_normalisation.apply(self.records, center, scale)
 
     def step(self, index: np.ndarray | None, plan: Plan, source: NoiseSource) -> None:
-        """One noisy step on the records `index` (None: all), which may be none."""
+        """Take one noisy step on the records `index` (None: all), which may be empty."""
         self.done += 1
         if self._parameters.head_steps:
             first = self.done <= self._parameters.head_steps
@@ -150,13 +150,13 @@ class NetworkRun:
                 self._average.add(self._weights)
 
     def _own_step(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
-        """A released gradient as it moves the parameter `name`."""
+        """The update of the parameter `name` from its released gradient."""
         layer, _, own = name.rpartition(".base.")
         module = self._network.get_submodule(layer) if layer else None
         return module.own_step(own, gradient) if isinstance(module, Preconditioned) else gradient
 
     def _clipped_sums(self, index: np.ndarray | None, source: NoiseSource) -> dict[str, torch.Tensor]:
-        """The private sum over this process's part of the batch, float64: without noise it goes nowhere.
+        """The private gradient sum over this process's part of the batch, float64; it is not released without noise.
 
         Together with the other processes' it moves by at most C where a record is added or taken away (record_sums.py).
         """
@@ -195,7 +195,7 @@ class NetworkRun:
         return total
 
     def model(self) -> NetworkModel:
-        """What this training releases: the average where there is one, otherwise the last iterate."""
+        """The model that is released: the moving average of the weights, or the last iterate where none is kept."""
         values = dict(self._network.named_parameters()) | (self._average.mean if self._average else {})
         with torch.no_grad():
             plain = preconditioned.merged(self._network, merged(values))
@@ -205,7 +205,7 @@ class NetworkRun:
         return NetworkModel(self._parameters.network, *facts, input_size=crop)
 
     def state(self, source: NoiseSource) -> tuple[dict[str, np.ndarray], dict]:
-        """The tensors and facts from which `restore` goes on."""
+        """The tensors and facts of a checkpoint, for `restore`."""
         tensors = {f"{_WEIGHT}{name}": _array(value) for name, value in self._weights.items()}
         for name, optimiser in self._optimisers.items():
             tensors |= {f"{_OPTIMISER}{key}.{name}": _array(value) for key, value in optimiser.state.items()}
@@ -218,7 +218,7 @@ class NetworkRun:
         return tensors, facts
 
     def restore(self, tensors: Mapping[str, np.ndarray], facts: Mapping, source: NoiseSource) -> None:
-        """Go on from what `state` gave."""
+        """Continue from the tensors and facts of a checkpoint, as `state` returned them."""
         self.done, self._micro_batch = facts["done"], facts["micro_batch"]
         source.resume(facts["made"])
         if "center" in tensors:
@@ -235,7 +235,7 @@ class NetworkRun:
 
 
 def initialised(network: str, problem: Problem, source: NoiseSource) -> torch.nn.Module:
-    """The network at a random start, which depends on the seed alone."""
+    """The network with random initial weights, which depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(source.sampling("initialisation").integers(1 << 62)))
         return networks.build(network, problem.shape, problem.classes)
@@ -248,7 +248,7 @@ def _array(value: torch.Tensor) -> np.ndarray:
 def _filled_up(
     images: torch.Tensor, labels: torch.Tensor, part: torch.Tensor, size: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The same with records of zeros that take no part, up to a multiple of an eighth of the micro-batch.
+    """Images, labels and weights, padded with zero records of no weight to a multiple of an eighth of the micro-batch.
 
     What is left of a batch has another size in each step. Tensors of ever new sizes fit into none of the memory that
     was freed before: a training's memory grew by half in a hundred steps.

@@ -1,4 +1,4 @@
-"""Starting a private training from public weights (de2022 section 4): all but the classifier, which starts anew."""
+"""Private training from public pre-trained weights (de2022 section 4), for all layers but the classifier."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ _LAST = "last"  # {last: k}: the last k layers before the classifier
 
 
 def read_start(path: str | os.PathLike, start: str | dict) -> dict[str, torch.Tensor]:
-    """The tensors of a file of weights.
+    """The tensors of a file of pre-trained weights.
 
     Args:
         start: the entry's option: the name of a backbone, or a file with the `sha256` that it must have, if any.
@@ -35,7 +35,7 @@ def read_start(path: str | os.PathLike, start: str | dict) -> dict[str, torch.Te
 
 
 def begin(network: nn.Module, tensors: dict[str, torch.Tensor], name: str, shape: tuple[int, ...]) -> None:
-    """Copy every tensor but the classifier's into a network.
+    """Copy all tensors but those of the classifier into a network.
 
     Args:
         name: of the network, which takes records of this shape (C, H, W).
@@ -63,7 +63,7 @@ def check_start(path: str | os.PathLike, name: str, shape: tuple[int, ...], size
     shapes = read_shapes(path)
     try:
         network = _outline(name, shape)
-    except (StudyError, RuntimeError):  # of a size that is not the records', or code that looks at numbers
+    except (StudyError, RuntimeError):  # another image size, or code that reads values, which tensors on meta lack
         return
     if wrong := misfit(shapes, network, name, shape, sized):
         raise StudyError(f"{path}: {wrong}")
@@ -72,7 +72,7 @@ def check_start(path: str | os.PathLike, name: str, shape: tuple[int, ...], size
 def misfit(
     shapes: Mapping[str, tuple[int, ...]], network: nn.Module, name: str, shape: tuple[int, ...], sized: bool = True
 ) -> str:
-    """Why tensors of these shapes are no start of a network, in a sentence; "" where they are."""
+    """Why tensors of these shapes cannot initialise a network, in a sentence; "" where they can."""
     if not (wrong := _misfit(shapes, network, sized)):
         return ""
     for other in relatives(name):
@@ -98,13 +98,14 @@ def _body(network: nn.Module) -> list[tuple[str, nn.Parameter]]:
 
 
 def _outline(name: str, shape: tuple[int, ...]) -> nn.Module:
-    """The network, of tensors that lie nowhere."""
+    """The network on torch's meta device, where its tensors take no memory."""
     with torch.device("meta"):
         return networks.build(name, shape, 2)
 
 
 def check_trained(trained: str | Mapping[str, int]) -> None:
-    """
+    """Refuse a `trained` that names no part of a network.
+
     Raises:
         StudyError: no such part of a network.
     """
@@ -120,7 +121,7 @@ def check_trained(trained: str | Mapping[str, int]) -> None:
 
 
 def choose_trained(network: nn.Module, trained: str | Mapping[str, int], seed: int = 0) -> None:
-    """Leave a part of a network to be trained: its classifier, and what `trained` names.
+    """Freeze all parameters of a network but those of its classifier and of the part that `trained` names.
 
     Args:
         trained: "all"; "classifier"; "biases", each layer's (Zaken et al. 2022); {"last": k}, the last k layers with

@@ -1,4 +1,4 @@
-"""DP-Newton: noisy gradients and noisy class-diagonal Hessians of a linear head, T times.
+"""DP-Newton: T steps of a linear head with noisy gradients and noisy class-diagonal Hessians.
 
 Features are clipped to norm C, which bounds both without a per-example Hessian. W starts at zero; there is no bias.
 
@@ -57,11 +57,11 @@ _SMALLEST_RIDGE = 1e-6  # relative to the mean eigenvalue
 _METHOD = "newton"
 
 
-ENTRIES = {  # what rules ask of entries (docs/add-a-method.md)
+ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-reads": "features",
     "x-curve": True,
     "x-one-label": {"where": [{"variant": "softmax"}], "instead": "set variant: published"},
-    "x-averages": True,  # knows to average the records of a person
+    "x-averages": True,  # supports `contributions: average`
 }
 
 
@@ -85,7 +85,7 @@ class Parameters(Hyperparameters):
         "per-class", "One Hessian a class, or one for all (softmax)."
     )
     floor: bool = setting(True, "Raise negative eigenvalues of a noisy Hessian to zero.")
-    # changes no result: no part of what keys the noise of `fit`
+    # changes no result, so it is not part of the text that keys the noise of `fit`
     curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
 
     METHOD: ClassVar[str] = _METHOD
@@ -97,7 +97,7 @@ class Parameters(Hyperparameters):
 
     @property
     def loss(self) -> str:
-        """Of the head."""
+        """The loss of the head."""
         return "sigmoid" if self.variant == "published" else "softmax"
 
 
@@ -110,7 +110,7 @@ class TrainingSet:
 
 
 def prepared_by(parameters: Parameters) -> tuple:
-    """What `prepare` depends on."""
+    """The hyper-parameters on which `prepare` depends."""
     return (parameters.clipping_norm,)
 
 
@@ -132,7 +132,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
-    """The releases with a multiplier of 1 each (published), or a total mu of 1 (softmax)."""
+    """The events before calibration: with a noise multiplier of 1 each (published), or a total mu of 1 (softmax)."""
     rows, steps, classes = _rows(parameters, problem), parameters.steps, problem.classes
     root, products = math.sqrt(classes), rows.products
     if parameters.variant == "published":
@@ -151,12 +151,12 @@ def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
 
 
 def _rows(parameters: Parameters, problem: Problem) -> ClippedSum:
-    """The records as they enter gradients and Hessians, which are their products with bounded numbers."""
+    """The clipped records, whose products with bounded numbers make up gradients and Hessians."""
     return problem.sum_of(parameters.clipping_norm)
 
 
 def _steps_of(name: str, first: ClippedSum, later: ClippedSum, steps: int, square: float) -> Iterator[Event]:
-    """Releases of these sums with the same noise, worth a mu^2 of `square` together."""
+    """The events of a sum in each of `steps` steps, with equal noise, which compose to a mu^2 of `square`."""
     std = math.sqrt((first.sensitivity() ** 2 + (steps - 1) * later.sensitivity() ** 2) / square)
     yield first.event(name, std / first.sensitivity())
     if steps > 1:
@@ -164,7 +164,7 @@ def _steps_of(name: str, first: ClippedSum, later: ClippedSum, steps: int, squar
 
 
 def spent(plan: Plan, step: int) -> tuple[Event, ...]:
-    """The events of the first `step` steps: what the curve's epsilon is computed from."""
+    """The events of the first `step` steps, for the epsilon of the training curve."""
     found, left = [], {GRADIENT: step, HESSIAN: step}
     for event in plan.events:  # of each name in the order of the steps
         made = min(event.count, left[event.name])
@@ -174,7 +174,7 @@ def spent(plan: Plan, step: int) -> tuple[Event, ...]:
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
-    """Take (features, labels) batches in; non-finite records become zero and take no part."""
+    """Read (features, labels) batches; non-finite records become zero and take no part."""
     records = Records.of(batches, problem)
     return TrainingSet(records.mapped(RowMap(clip=_rows(parameters, problem).clip)))
 
@@ -220,7 +220,7 @@ def _ridge(parameters: Parameters, problem: Problem, plan: Plan) -> float:
 
 
 def _gradient(data: TrainingSet, weights, head: Head, step: int) -> np.ndarray:
-    """(m, d) private gradient sums of all classes; the sigmoid losses of a record are summed over classes."""
+    """(m, d) private gradient sums of all classes; a record's sigmoid losses are summed over classes."""
     if step == 1 and head in data.sums:
         return data.sums[head]
     found = to_numpy(clipped_sum(data.records, weights, head))
@@ -230,7 +230,7 @@ def _gradient(data: TrainingSet, weights, head: Head, step: int) -> np.ndarray:
 
 
 def _noisy_hessians(data: TrainingSet, weights, parameters: Parameters, plan: Plan, source: NoiseSource, step: int):
-    """Yield (classes that it is for, released (d, d) sum); a block of classes is held at a time."""
+    """Yield (classes, their released (d, d) Hessian sum), holding one block of classes at a time."""
     dim, classes = data.records.dim, data.records.classes
     at_zero = 0.25 if parameters.loss == "sigmoid" else (1 - 1 / classes) / classes
     if step == 1 and not plan.events:  # the same for all: solved once
@@ -259,7 +259,7 @@ def _noisy_hessians(data: TrainingSet, weights, parameters: Parameters, plan: Pl
 
 
 def _at_zero(data: TrainingSet, curvature: float) -> np.ndarray:
-    """The Hessian at zero weights, where all records curve alike: one Gram for all classes.
+    """The private Hessian sum at zero weights, where every record has one curvature: one Gram matrix for all classes.
 
     An exact one is not scaled afterwards, which would round it.
     """

@@ -1,4 +1,4 @@
-"""Sums of clipped gradients of a network, taken record by record: nothing about the network has to be known.
+"""Sums of clipped gradients, computed record by record: for networks of which nothing is known.
 
 Each record's gradient is that of a pass of its copies alone, by plain automatic differentiation, through a copy of the
 network that shares its parameters and nothing else. So no operation and no state of the network's code (but what it
@@ -20,7 +20,7 @@ from dpstudy.methods.record_sums import clipping_factors, squared_lengths
 
 
 class OneByOne:
-    """As RecordGradients, slowly.
+    """Clipped gradient sums with the interface of RecordGradients, slowly.
 
     Args:
         network, precision, name: as there.
@@ -34,7 +34,7 @@ class OneByOne:
         self._network, self._precision, self._name = network, precision, name
 
     def micro_batch(self, record: torch.Tensor) -> int:
-        """How many records like this one, (K, ...) copies, to bring at a time."""
+        """The number of records to bring to the device at a time, given one record's (K, ...) copies."""
         return max(1, LARGEST_IMAGES // len(record))
 
     def clipped_sum(
@@ -65,7 +65,7 @@ class OneByOne:
         return total
 
     def _gradients(self, own: torch.Tensor, labels: torch.Tensor, loss: str, names: list[str]) -> dict:
-        """Parameter -> gradient of one record, where the record has one."""
+        """Parameter -> gradient of one record, for the parameters that have one."""
         values = dict(self._network.named_parameters())
         with failures_of(self._name):
             network = separate_copy(self._network)
@@ -78,5 +78,5 @@ class OneByOne:
 
 
 def separate_copy(network: nn.Module) -> nn.Module:
-    """A copy that shares the network's parameters and nothing else: what it keeps of a record is kept in the copy."""
+    """A copy that shares only the network's parameters, so that any state that a record leaves stays in the copy."""
     return copy.deepcopy(network, {id(value): value for value in network.parameters()})

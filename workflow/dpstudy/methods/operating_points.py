@@ -1,4 +1,4 @@
-"""How many are found, and how many wrongly suspected, from which probability on: noisy counts beside a calibration.
+"""Sensitivity and specificity at every threshold: noisy counts that are released with a calibration.
 
 A record adds one to one bin for each class: of those with the class or of those without it, by the log odds that the
 calibrated model gives it. Over m classes its contribution has the norm sqrt(m), which is the sensitivity of all counts
@@ -23,14 +23,15 @@ from dpstudy.privacy.gaussian import mu_of
 
 NAME = "operating_points"
 MOST_CLASSES = 50
-_LITTLE, _MUCH = 0.01, 0.2  # of mu^2
-_OFF = 0.02  # of n: what noise may be of the counts above a threshold in the middle
+_LITTLE, _MUCH = 0.01, 0.2  # least share of mu^2 for the counts, and the most that `True` gives them
+_OFF = 0.02  # noise allowed on the number of records above a middle threshold, as a share of n
 _GRID = 2.0**-20  # of weights
 
 
 def share_of(problem: Problem, asked: bool | float = True) -> float:
-    """The share of mu^2: as asked; where that is True as much as it takes so that noise hides little, and none where
-    _MUCH does not do.
+    """The share of mu^2 for the counts: as asked for; if that is True, the smallest with which noise hides little.
+
+    It is then _LITTLE at least, and 0 (no counts) where more than _MUCH would be needed.
 
     >>> from dpstudy.privacy.budget import Budget
     >>> [round(share_of(Problem(n, (2,), 8, Budget("2", 1e-6), 2)), 3) for n in (50_000, 5_000, 1_000)]
@@ -46,7 +47,7 @@ def share_of(problem: Problem, asked: bool | float = True) -> float:
 
 
 def event(problem: Problem, mu: float) -> Event:
-    """The release, of `mu`.
+    """The event of releasing the counts, of Gaussian DP with parameter `mu`.
 
     Raises:
         StudyError: there are more classes than anybody sets thresholds for.
@@ -57,7 +58,7 @@ def event(problem: Problem, mu: float) -> Event:
 
 
 def counted(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray, problem: Problem) -> np.ndarray:
-    """(2, m, bins) how many records without and with each class have which log odds.
+    """(2, m, bins) histograms of the log odds of records without and with each class.
 
     Args:
         scores: (n, m) calibrated.

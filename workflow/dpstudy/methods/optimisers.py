@@ -8,7 +8,7 @@ OPTIMISERS = ("sgd", "momentum", "adam")
 
 
 class Momentum:
-    """v <- momentum v + g; w <- w - rate v. With momentum 0 plain gradient descent."""
+    """Gradient descent with momentum: v <- momentum v + g; w <- w - rate v; plain where momentum is 0."""
 
     def __init__(self, rate: float, momentum: float, weights: Array):
         self.rate, self.momentum = rate, momentum
@@ -22,7 +22,7 @@ class Momentum:
 
     @property
     def state(self) -> dict[str, Array]:
-        """What the next steps depend on, to be kept and copied back in place."""
+        """The tensors on which later steps depend, for a checkpoint; they are copied back in place."""
         return {"velocity": self.velocity} if self.momentum else {}
 
 
@@ -49,7 +49,7 @@ class Adam:
 
     @property
     def state(self) -> dict[str, Array]:
-        """What the next steps depend on, to be kept and copied back in place."""
+        """The tensors on which later steps depend, for a checkpoint; they are copied back in place."""
         return {"first": self.first, "second": self.second, "count": self.count}
 
 
@@ -62,34 +62,36 @@ class TailAverage:
         self.mean: Array | None = None
 
     def add(self, weights: Array, step: int) -> Array:
-        """Take the iterate after `step` (from 1) in; the average so far, or the iterate itself before the tail."""
+        """Take the iterate after `step` (from 1); returns the average so far, or before the tail the iterate itself."""
         if step < self.first:
             return weights
         self.count += 1
         if self.mean is None:
-            self.mean = weights + 0.0  # not the weights themselves, which go on
+            self.mean = weights + 0.0  # a copy, since the weights are updated in place
         else:
             add_scaled(self.mean, weights - self.mean, 1 / self.count)
         return self.mean
 
 
 class ExponentialAverage:
-    """The exponential average of the iterates, from the start on, with the warm-up min(decay, (1 + t)/(10 + t)) after t
-    steps (de2022, section 3.1 and C.3): post-processing. Of networks it is moving_average.py's."""
+    """The exponential moving average of all iterates, with the warm-up min(decay, (1 + t)/(10 + t)) after t steps.
+
+    Post-processing (de2022, section 3.1 and C.3). For networks it is in moving_average.py.
+    """
 
     def __init__(self, decay: float, weights: Array):
         self._decay = decay
-        self.mean: Array = weights + 0.0  # not the weights themselves, which go on
+        self.mean: Array = weights + 0.0  # a copy, since the weights are updated in place
 
     def add(self, weights: Array, step: int) -> Array:
-        """Take the iterate after `step` (from 1) in; the average."""
+        """Take the iterate after `step` (from 1); returns the average."""
         keep = min(self._decay, step / (9 + step))
         add_scaled(self.mean, weights - self.mean, 1 - keep)
         return self.mean
 
 
 def make_optimiser(name: str, rate: float, momentum: float, weights: Array) -> Momentum | Adam:
-    """The optimiser called `name`, "sgd", "momentum" or "adam", of weights of this shape, where these lie."""
+    """The optimiser called `name`, "sgd", "momentum" or "adam", for weights of this shape and on their device."""
     if name == "adam":
         return Adam(rate, weights)
     return Momentum(rate, momentum if name == "momentum" else 0.0, weights)

@@ -1,4 +1,4 @@
-"""Public maps of record gradients before they are clipped (DP-KFC, Molina Van den Bosch et al. 2026, arXiv 2605.13418).
+"""Public preconditioning of gradients before clipping (DP-KFC, Molina Van den Bosch et al. 2026, arXiv 2605.13418).
 
 Of each layer the second moments of what comes in (A) and of the loss' gradient by what goes out (G) are taken on drawn
 pictures: noise with the spectrum of photographs, and labels by chance. A record's gradient g, (outputs, inputs) with a
@@ -24,7 +24,7 @@ _BLOCK = 32  # pictures at a time
 
 @dataclass(frozen=True)
 class Preconditioning(Hyperparameters):
-    """How maps are made."""
+    """The parameters of preconditioners."""
 
     damping: float = setting(0.01, "Added to the second moments, a share of their mean eigenvalue.", above=0)
     pictures: int = setting(256, "Drawn pictures that second moments are taken on.", least=1)
@@ -33,7 +33,7 @@ class Preconditioning(Hyperparameters):
 
 
 def precondition(network: nn.Module, rule: Preconditioning, shape: tuple[int, ...], classes: int) -> list[str]:
-    """Put maps around a network's linear layers and convolutions; their names.
+    """Put preconditioners around a network's linear layers and convolutions; returns the names of these layers.
 
     Args:
         shape: of records (C, H, W).
@@ -54,15 +54,14 @@ def precondition(network: nn.Module, rule: Preconditioning, shape: tuple[int, ..
 
 
 def drawn(count: int, shape: tuple[int, ...]) -> torch.Tensor:
-    """(count, C, H, W) noise whose amplitude falls with the frequency as 1/f, of mean 0 and deviation 1; always the
-    same."""
+    """(count, C, H, W) images of fixed 1/f noise: amplitude falls with frequency; mean 0 and standard deviation 1."""
     generator = np.random.default_rng(0)
     height, width = shape[-2:]
     frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width)[None])
-    frequency[0, 0] = np.inf  # no mean
+    frequency[0, 0] = np.inf  # removes the mean
     white = np.fft.rfft2(generator.standard_normal((count, *shape)))
     found = np.fft.irfft2(white / frequency, s=(height, width))
-    spread = found.std() or 1.0  # of one pixel there is nothing but its mean
+    spread = found.std() or 1.0  # an image of one pixel is zero, once its mean is removed
     return torch.from_numpy((found / spread).astype(np.float32))
 
 
@@ -78,7 +77,7 @@ def _is_known(layer: nn.Module) -> bool:
 def _moments(
     network: nn.Module, layers: dict[str, nn.Module], pictures: torch.Tensor, classes: int
 ) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
-    """Name -> second moments (inputs, inputs) and (outputs, outputs), float64 sums; of layers that take part."""
+    """Layer -> second moments (inputs, inputs) and (outputs, outputs), float64 sums, for layers that get a gradient."""
     kept: dict[str, torch.Tensor] = {}
     sums: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
     like = next(network.parameters())
@@ -113,7 +112,7 @@ def _moments(
 
 
 def _patches(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    """(rows, inputs) what a layer's weight is multiplied with, a row a place."""
+    """(rows, inputs) vectors that a layer's weight is multiplied with, one for each record and position."""
     if not isinstance(layer, nn.Conv2d):
         return x.flatten(0, -2)
     places: Any = layer.kernel_size, layer.dilation, layer.padding, layer.stride
@@ -122,7 +121,7 @@ def _patches(layer: nn.Module, x: torch.Tensor) -> torch.Tensor:
 
 
 def _inverse_root(moments: torch.Tensor, damping: float) -> torch.Tensor:
-    """(moments + damping)^-1/2, scaled to a mean square of 1 of its eigenvalues; the identity where nothing came."""
+    """(moments + damping)^-1/2, scaled so that squared eigenvalues average 1; the identity where moments are zero."""
     mean = float(moments.trace()) / len(moments)
     if not mean > 0:
         return torch.eye(len(moments), dtype=moments.dtype)

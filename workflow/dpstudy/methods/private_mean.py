@@ -17,12 +17,12 @@ MEAN = "mean"
 
 
 def event(share: float, problem: Problem) -> Event:
-    """The release, with the noise that spends a mu^2 of `share`."""
+    """The event of releasing the mean, with noise of mu^2 = `share`."""
     return problem.sum_of(1.0).event(MEAN, share**-0.5)
 
 
 def release(records: Records, problem: Problem, plan: Plan, source: NoiseSource) -> np.ndarray:
-    """The (d,) float32 released mean of records whose map gives them a norm of at most 1."""
+    """The (d,) float32 released mean of records that are mapped to norm at most 1."""
     total, xp = records.place.zeros(records.dim, dtype="float64"), records.place.xp
     for block in records.blocks():
         total += block.shared().sum(0, dtype=xp.float64)

@@ -1,4 +1,4 @@
-"""Private per-channel normalisation of features (tramer2021, Algorithm 2), a ledgered preprocessing step.
+"""Private per-channel normalisation of features (tramer2021, Algorithm 2), a preprocessing step that ledgers record.
 
 Each record contributes its vector of channel means, clipped to C1, to one noisy sum, and its vector of channel
 mean squares, clipped to C2, to another. With fixed C1 and C2 (the released code clips at a data-dependent median,
@@ -78,7 +78,7 @@ class Normalisation(Hyperparameters):
 
     @property
     def sampled(self) -> bool:
-        """Whether each seed draws samples of its own, so that the sums are not those of all records."""
+        """Whether each seed draws its own Poisson samples of records, so that seeds do not share the sums."""
         return self.sampling_rate < 1
 
 
@@ -91,7 +91,7 @@ class ChannelSums:
 
 
 def check_whole(method: str, normalisation: Normalisation | None) -> None:
-    """Refuse a sampled normalisation beside batches that are shuffled or fixed.
+    """Refuse a normalisation on Poisson samples beside batches that are shuffled or fixed.
 
     Raises:
         StudyError: it is sampled.
@@ -104,7 +104,7 @@ def check_whole(method: str, normalisation: Normalisation | None) -> None:
 
 
 def events(normalisation: Normalisation, problem: Problem) -> tuple[Event, ...]:
-    """The two releases.
+    """The events of the two releases, of channel means and of mean squares.
 
     Raises:
         StudyError: a sample is drawn of the records of units that may have several.
@@ -123,7 +123,7 @@ def _sums(normalisation: Normalisation, problem: Problem) -> dict[str, ClippedSu
 
 
 def shared_sums(records: Records, normalisation: Normalisation | None, problem: Problem) -> ChannelSums | None:
-    """The sums over all records, which every seed shares; None without a normalisation, or with a sampled one."""
+    """The sums over all records, which all seeds share; None without a normalisation, or with a sampled one."""
     if normalisation is None or normalisation.sampled:
         return None
     return channel_sums(records.stored(), normalisation, problem, weights=records.weights)
@@ -132,7 +132,7 @@ def shared_sums(records: Records, normalisation: Normalisation | None, problem: 
 def normalised(
     records: Records, sums: ChannelSums | None, normalisation: Normalisation, problem: Problem, source: NoiseSource
 ) -> tuple[Records, np.ndarray, np.ndarray]:
-    """The records after the releases of one seed, with the released center and scale (see `release`).
+    """The records normalised by the releases of one seed, and the released center and scale (see `release`).
 
     Args:
         sums: what `shared_sums` gave; None with a sampled normalisation, whose sums are made here.
@@ -144,7 +144,7 @@ def normalised(
 
 
 def apply(records: Records, center: np.ndarray, scale: np.ndarray) -> Records:
-    """The records under a center and scale that were released before."""
+    """The records normalised by a center and scale that are already released."""
     return records.mapped(RowMap(center=center, scale=scale))
 
 
@@ -155,8 +155,9 @@ def channel_sums(
     source: NoiseSource | None = None,
     weights: np.ndarray | None = None,
 ) -> ChannelSums:
-    """One pass over (rows, d) float32 blocks of features laid out as `problem.shape` = (K, H, W) or (d,), and (n,)
-    weights of all their rows, or None.
+    """The sums of channel means and mean squares, in one pass over (rows, d) float32 blocks of features.
+
+    Features are laid out as `problem.shape` = (K, H, W) or (d,); weights are (n,), of the rows of all blocks, or None.
 
     A sampled normalisation draws who takes part in each sum from `source`; the blocks' sizes do not matter.
     """
@@ -206,8 +207,10 @@ def release(
 
 
 def _most(problem: Problem) -> int:
-    """What sums over records are divided by: as many as there can be, since how many units of several records have is
-    no public number. Where some have fewer, means are smaller than they are, and variances stay positive."""
+    """The divisor of sums: the most records there can be, since how many units of several records have is not public.
+
+    Where some units have fewer records, means come out too small, and variances stay positive.
+    """
     return problem.n * problem.unit_bound
 
 

@@ -1,4 +1,4 @@
-"""What every method is told: the public facts of the problem, and what it gives back."""
+"""The public facts that every method gets, and the plan and trained model that it returns."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class Problem:
     positives: int = 1
     sanitise: str = "full"
     unit_records: int = 1
-    secure: bool = field(default=False, repr=False)  # not in what keys the noise of `dpstudy.fit`
+    secure: bool = field(default=False, repr=False)  # not in the repr, which keys the noise of `dpstudy.fit`
     several: bool | None = field(default=None, repr=False)
     averaged: bool = field(default=False, repr=False)
     class_weights: tuple[float, ...] = field(default=(), repr=False)
@@ -73,11 +73,11 @@ class Problem:
 
     @property
     def unit_bound(self) -> int:
-        """By how many times the bound on a record's contribution a unit moves a sum."""
+        """How many times a record's contribution bound one unit can move a sum by."""
         return 1 if self.averaged else self.unit_records
 
     def sum_of(self, norm: float) -> ClippedSum:
-        """A sum of contributions that are clipped to `norm`."""
+        """The private sum of contributions that are clipped to `norm`."""
         return ClippedSum(norm, self.unit_bound, self.clipped)
 
     @property
@@ -92,8 +92,9 @@ class Problem:
 
     @property
     def capacity(self) -> int | None:
-        """How many records sums have room for where they must be exact: those of the public n and of one more unit;
-        None where float32 will do.
+        """The number of records that exact sums must have room for; None where sums may be float32.
+
+        These are the records of the public n units, and of one more.
 
         Raises:
             StudyError: there are more than exact sums can have.
@@ -120,8 +121,9 @@ class Problem:
 
 
 def check_softmax(method: str, problem: Problem, remedy: str) -> None:
-    """Refuse the softmax loss where a record may bear several labels or none: its scores are those of one class
-    against the others, and of a record without a label it has no minimum.
+    """Refuse the softmax loss where a record may have several labels or none.
+
+    Its scores are those of one class against the others, and of a record without a label it has no minimum.
 
     Raises:
         StudyError: the method, and the remedy.
@@ -132,7 +134,7 @@ def check_softmax(method: str, problem: Problem, remedy: str) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a method will release, decided before any private record is read.
+    """The releases of a method and their noise, decided before any private record is read.
 
     Attributes:
         events: every noisy release of one seed; empty without noise.
@@ -147,7 +149,7 @@ class Plan:
     not_accounted: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """For a log.
+        """The plan as text for a log.
 
         >>> print(Plan((), {}, {"steps": 4688, "learning_rate_applied": 0.5}))
         releases nothing with noise; steps 4688, learning_rate_applied 0.5
@@ -161,14 +163,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Fit:
-    """A trained model, and for stepped methods the public curve: (step, split, metric, value) rows."""
+    """A trained model, and for stepped methods the public training curve: (step, split, metric, value) rows."""
 
     model: Model
     curve: Sequence[tuple[int, str, str, float]] = ()
 
 
 def check_plan(plan: object, problem: Problem, method: str, beyond_target: bool = False) -> None:
-    """Refuse what no `plan` may give back.
+    """Refuse a plan that breaks the rules for what a method's `plan` returns.
 
     Args:
         beyond_target: the method certifies more than its target by its nature (`x-beyond-target` of its schema).
@@ -203,7 +205,7 @@ def check_plan(plan: object, problem: Problem, method: str, beyond_target: bool 
 
 
 def check_fit(fitted: object, method: str, problem: Problem) -> None:
-    """Refuse what no `fit` may give back.
+    """Refuse a result that breaks the rules for what a method's `fit` returns.
 
     Raises:
         StudyError: it is no Fit, its model is none or, where it is linear, has other shapes than (m, d) and (m,), or a

@@ -20,7 +20,7 @@ _PATIENCE = datetime.timedelta(days=2)  # the others wait while the first evalua
 
 
 class Ranks:
-    """One process of several, or the only one.
+    """One process of a shared training, or the only one.
 
     Attributes:
         rank, size: which of how many.
@@ -31,37 +31,37 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this process decides, draws noise, evaluates and writes."""
+        """Whether this process is the one that decides, draws noise, evaluates and writes."""
         return self.rank == 0
 
     def own(self, index: np.ndarray) -> np.ndarray:
-        """Which of these rows are this process's: every size-th of all, from its rank on."""
+        """(n,) whether each of the rows `index` is this process's: every size-th of all, starting at its rank."""
         return index % self.size == self.rank
 
     def agreed(self, value: T) -> T:
-        """The first process's value."""
+        """The first process's value, in every process."""
         if self.size == 1:
             return value
-        box = [value]  # of the first process; what the others put in is replaced
+        box = [value]  # the first process's value replaces those of the others
         distributed.broadcast_object_list(box)
         return box[0]
 
     def summed(self, tensors: Mapping[str, torch.Tensor]) -> None:
-        """Add up tensors over processes, in place; the first has the sums, the others must not use theirs."""
+        """Sum tensors over processes, in place; only the first process may use them then."""
         if self.size > 1:
             flat = torch.cat([value.flatten() for value in tensors.values()])
             distributed.reduce(flat, 0)
             _spread(flat, tensors)
 
     def totalled(self, tensors: Mapping[str, torch.Tensor]) -> None:
-        """Add up tensors over processes, in place; every process has the sums."""
+        """Sum tensors over processes, in place, for every process."""
         if self.size > 1:
             flat = torch.cat([value.flatten() for value in tensors.values()])
             distributed.all_reduce(flat)
             _spread(flat, tensors)
 
     def same(self, tensors: Mapping[str, torch.Tensor]) -> None:
-        """Give every process the first one's tensors, in place."""
+        """Copy the first process's tensors to every process, in place."""
         if self.size > 1:
             flat = torch.cat([value.detach().flatten() for value in tensors.values()])
             distributed.broadcast(flat, 0)
@@ -70,7 +70,7 @@ class Ranks:
 
 
 class Dealt:
-    """A process's own rows of (features, labels) batches, so that all processes together hold each record once.
+    """The rows of (features, labels) batches that are one process's, so that all together hold each record once.
 
     Attributes:
         rows: of the last pass, before they were dealt.
@@ -86,7 +86,7 @@ class Dealt:
         return self._own(self._batches)
 
     def counted(self) -> Iterator[tuple[np.ndarray, ...]]:
-        """Batches that say how many records each person has too."""
+        """(features, labels, counts) batches; counts are how many records the person of each row has."""
         return self._own(self._batches.counted())
 
     def _own(self, batches: Iterable) -> Iterator[tuple[np.ndarray, ...]]:
@@ -104,7 +104,7 @@ def _spread(flat: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> None:
 
 
 def current() -> Ranks:
-    """This process's place among those that `joined`."""
+    """The rank of this process within `joined`; outside of it, that of a single process."""
     if not distributed.is_initialized():
         return Ranks()
     return Ranks(distributed.get_rank(), distributed.get_world_size())

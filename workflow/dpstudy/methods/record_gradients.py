@@ -93,7 +93,7 @@ class RecordGradients:
         self._tapped = TappedPass(network, self._layers, direct, compile) if compile or direct else None
 
     def _forward(self, records: torch.Tensor, copies: int) -> "_Pass":
-        """One pass through the network, with what the rules need of it."""
+        """One forward pass through the network, with the tensors that the layers' rules need."""
         done = _Pass()
         autocast = torch.autocast(records.device.type, torch.bfloat16, enabled=self._precision == "bfloat16")
         records = _channels_last(records) if self._channels_last else records.contiguous()
@@ -108,12 +108,12 @@ class RecordGradients:
             return self._forward(records, copies)
         check_scores(done.scores, records, self._name)
         if not self._shared and done.changed():
-            self._shared = True  # some operation works in place on what a layer got or gave: give it a copy
+            self._shared = True  # an operation changes a layer's input or output in place: give it copies
             return self._forward(records, copies)
         return done
 
     def _use_directly(self, names: Set[str]) -> None:
-        """Take parameters of layers that have no pass of their own as those outside layers."""
+        """Treat parameters of layers that the network never calls as parameters outside of layers."""
         if self._compile:
             raise StudyError(f"network layer {min(names)!r}: its parameters are not used in a pass of its own; {ALONE}")
         for name in names:
@@ -127,7 +127,7 @@ class RecordGradients:
 
     @contextlib.contextmanager
     def _kept(self, done: "_Pass") -> Iterator[None]:
-        """Note what layers get and give in a pass."""
+        """A context that records the inputs and outputs of layers in a pass."""
 
         def keeper(name: str) -> Callable:
             def keep(_layer, inputs, output) -> torch.Tensor:
@@ -151,7 +151,7 @@ class RecordGradients:
                 hook.remove()
 
     def micro_batch(self, record: torch.Tensor) -> int:
-        """How many records like this one, (K, ...) copies, to take at a time, for speed; no result depends on it.
+        """The number of records to take at a time, for speed, given one record's (K, ...) copies; it changes no result.
 
         As many as memory is for: each call of a layer then does more (python -m benchmarks layers measures it). What a
         record takes is estimated from above, but for a network whose single record takes more than the bound.
@@ -163,7 +163,7 @@ class RecordGradients:
         return max(1, min(LARGEST_IMAGES // copies, int(LIMIT_BYTES / each)))
 
     def bytes_of(self, record: torch.Tensor) -> float:
-        """Bytes that one record, (K, ...) copies, takes in `clipped_sum` where all layers are trained, from above."""
+        """An upper bound on `clipped_sum`'s bytes per record, given its (K, ...) copies, if all layers are trained."""
         done = self._forward(record, len(record))
         tensors = {name: (done.inputs[name], done.outputs[name]) for name in self._rules}
         held = sum(rule.held(*tensors[name]) for name, rule in self._rules.items())
@@ -182,7 +182,7 @@ class RecordGradients:
         copies: int = 1,
         part: torch.Tensor | None = None,
     ) -> dict[str, torch.Tensor]:
-        """The private sum of gradients, each scaled down to Euclidean norm `norm` over all parameters together.
+        """The private sum of gradients, each clipped to Euclidean norm `norm` over all parameters together.
 
         Args:
             records: (n copies, ...): the augmented copies of a record stand together.
@@ -211,15 +211,15 @@ class RecordGradients:
             return self._sums(done, found, norm, copies, records, part)
 
     def _sums(self, done: "_Pass", gradients, norm: float, copies: int, records: torch.Tensor, part):
-        """Layer by layer: norms, factors, and the sums weighted with them."""
+        """The clipped sums: norms, clipping factors and weighted sums, layer by layer."""
         rules: dict[str, Rule | Formed] = {}
         count = len(records) // copies
         with self._failures():
             for (name, inputs), gradient in zip(done.inputs.items(), gradients, strict=False):
-                # apart, all rows that a layer got of a record are that record's: windows of an image too
+                # in a map over records, all rows of a layer's input are one record's, as of an image cut into windows
                 rows = len(inputs) // count if self._direct else copies
                 rule = self._rules[name]
-                halved = records.is_cuda and isinstance(rule, OuterProducts)  # its products take bfloat16 as it is
+                halved = records.is_cuda and isinstance(rule, OuterProducts)  # its products accept bfloat16
                 gradient = gradient if halved else gradient.to(records.dtype)
                 rules[f"{name}."] = rule.take(inputs.to(gradient.dtype), gradient, rows)
         if done.direct:
@@ -236,7 +236,7 @@ class RecordGradients:
 
 
 def zeros(network: nn.Module) -> dict[str, torch.Tensor]:
-    """Trained parameter -> zeros, float64: the sum over no records."""
+    """Trained parameter -> float64 zeros: the sum over no records."""
     trained = ((name, value) for name, value in network.named_parameters() if value.requires_grad)
     return {name: torch.zeros_like(value, dtype=torch.float64) for name, value in trained}
 
@@ -265,7 +265,7 @@ def _summed(rules: Mapping[str, Rule | Formed], factors: torch.Tensor) -> dict[s
 
 
 def _hold(rules: Mapping[str, Rule | Formed], factors: torch.Tensor, squares: torch.Tensor, norm: float) -> None:
-    """Measure what the record of the longest contribution adds, by a sum over it alone."""
+    """Check the largest contribution's norm, by a sum over its record alone."""
     lengths = (squares.sqrt() * factors).nan_to_num(0.0)
     alone = torch.zeros_like(factors)
     alone[lengths.argmax()] = factors[lengths.argmax()]
@@ -275,8 +275,7 @@ def _hold(rules: Mapping[str, Rule | Formed], factors: torch.Tensor, squares: to
 
 @dataclass
 class _Pass:
-    """What a pass through the network left: scores, layer -> input and output, and parameters of which each record had
-    a copy."""
+    """The results of a pass: scores, layer -> input and output, and parameters of which each record had a copy."""
 
     scores: torch.Tensor = field(default_factory=lambda: torch.empty(0))
     inputs: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -285,12 +284,12 @@ class _Pass:
     versions: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def changed(self) -> bool:
-        """Whether a tensor was changed in place after it was noted: then it is not what the layer got or gave."""
+        """Whether a tensor was changed in place after it was recorded, and is no longer a layer's input or output."""
         return any(
             (self.inputs[name]._version, self.outputs[name]._version) != noted for name, noted in self.versions.items()
         )
 
 
 def _channels_last(maps: torch.Tensor) -> torch.Tensor:
-    """The same values, maps (n, C, H, W) with channels innermost in memory: poolings and layer rules are faster so."""
+    """Maps (n, C, H, W) in channels-last memory format, with which poolings and layer rules are faster."""
     return maps.contiguous(memory_format=torch.channels_last) if maps.ndim == 4 else maps

@@ -1,4 +1,4 @@
-"""Norms of record gradients, and sums of clipped ones, with a bound on what rounding does to either on any processor.
+"""Norms of record gradients and sums of clipped ones, with bounds on their rounding errors on any processor.
 
 A layer's rule holds a record's gradient as tensors, or as the two factors of an outer product: the very numbers that
 are normed are clipped and summed, all in float64, v = 2^-53. Whatever the order, a sum of which each term meets r
@@ -29,14 +29,14 @@ from types import ModuleType
 import torch
 
 _log = logging.getLogger("dpstudy")
-_BLOCK = 1024  # squares that are added up before their sums are
-_AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 24}  # numbers made float64: on a CPU they stay in cache
-_ROUNDINGS = 16  # of roots, factors, scales and their products, beside additions
+_BLOCK = 1024  # squares are summed in blocks of so many, then the blocks' sums
+_AT_ONCE = {"cpu": 1 << 20, "cuda": 1 << 24}  # numbers converted to float64 at a time; on a CPU they stay in cache
+_ROUNDINGS = 16  # roundings besides those of additions: of roots, factors, scales and their products
 _UNIT = 2.0**-53
 
 
 def norm_roundings(shapes: Iterable[torch.Size]) -> int:
-    """How many roundings a square meets at most on its way into the squared norm of a gradient of these shapes.
+    """The most roundings that a square meets on its way into the squared norm of a gradient of these shapes.
 
     Those of a block, twice in an outer product; of the blocks of a row and the rows of a matrix; of all tensors.
     """
@@ -44,7 +44,7 @@ def norm_roundings(shapes: Iterable[torch.Size]) -> int:
 
 
 def squared_lengths(values: torch.Tensor) -> torch.Tensor:
-    """(...) float64 squared Euclidean norms of (..., k) values, not below the exact ones (see the module)."""
+    """(...) float64 squared Euclidean norms of (..., k) values, rounded up, never below the exact ones (see module)."""
     k = values.shape[-1]
     rows = values.reshape(-1, k)
     kernels = _kernels(rows.device) if rows.is_cuda else None
@@ -86,26 +86,26 @@ def weighted_sum(factors: torch.Tensor, each: torch.Tensor) -> torch.Tensor:
 
 @functools.cache
 def _kernels(device: torch.device) -> ModuleType | None:
-    """What computes these on a GPU in one pass; None where Triton, or the compiler that it needs, is not there."""
+    """The GPU kernels for norms and sums in one pass; None where Triton, or the compiler that it needs, is missing."""
     try:
         from dpstudy.methods import gpu_sums
 
         rows = torch.zeros(1, 1, device=device)
         gpu_sums.weighted(gpu_sums.squares(rows), rows)
-    except Exception as error:  # whatever an installation lacks
+    except Exception as error:  # an incomplete installation may raise anything
         _log.warning("norms and sums on the GPU are made by torch, slower: Triton fails (%s)", str(error)[:200])
         return None
     return gpu_sums
 
 
 def finite_rows(values: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-    """`values` (n, ...) with zeros in the rows whose factor is 0: 0 x NaN is NaN."""
+    """`values` (n, ...) with zeros in the rows whose factor is 0, since 0 x NaN is NaN."""
     dead = factors == 0
     return torch.where(dead.reshape(-1, *[1] * (values.ndim - 1)), 0.0, values) if dead.any() else values
 
 
 def clipped_for(norm: float, records: int, micro_batch: int, shapes: Iterable[torch.Size], processes: int = 1) -> float:
-    """C', to which contributions are clipped so that one of them moves their computed sum by C at most.
+    """C', the clipping norm for which one contribution moves the computed sum, rounding included, by C at most.
 
     Args:
         norm: C.

@@ -1,5 +1,6 @@
-"""Private records that a method reads again and again, block by block: held in memory, or read anew from their shards;
-where mini-batches are picked, from a file of their rows.
+"""Private records that a method reads repeatedly, block by block: from memory, from their shards, or from a row file.
+
+A row file holds their features where mini-batches are drawn, and they are too many for memory.
 
 Nothing here releases anything. A pass yields blocks of NumPy arrays, or of tensors: on a GPU, of much data, and for a
 method that computes with torch anyway (dpstudy/core/arrays.py). What leaves a method is its noisy releases only.
@@ -24,7 +25,7 @@ from dpstudy.methods.row_map import RowMap
 
 _KEPT = (np.float16, np.uint8)  # types that features are held in; all others become float32
 HOLD_BYTES = 1 << 30  # features that take more than this, as stored, are read anew for each pass
-PICK_BYTES = 1 << 32  # and where single records are picked from them, put into a file of rows
+PICK_BYTES = 1 << 32  # for mini-batches, features that take more than this go to a file of rows
 # Feature values of one block. On a CPU 2 MB: rows fetched for one matrix product are still in cache for the next; on a
 # GPU enough to keep it busy.
 _BLOCK_VALUES = {"cpu": 1 << 19, "cuda": 1 << 26}
@@ -32,8 +33,10 @@ _BLOCK_VALUES = {"cpu": 1 << 19, "cuda": 1 << 26}
 
 @dataclass(frozen=True)
 class Block:
-    """Some records: mapped features (rows, d) float32, bounds on their norms (rows,) float64 (NaN: the record takes no
-    part), and labels: (rows,) class indices or (rows, m) zeros and ones.
+    """A block of records: features, norm bounds and labels.
+
+    Mapped features are (rows, d) float32, bounds on their norms (rows,) float64 (NaN: the record takes no part), and
+    labels (rows,) class indices or (rows, m) zeros and ones.
 
     Attributes:
         weights: (rows,) float64 shares of persons' contributions, where these are averaged; None: each record counts.
@@ -47,20 +50,19 @@ class Block:
     grid: float | None = None
 
     def one_hot(self, classes: int) -> Array:
-        """(rows, m) float32 targets."""
+        """(rows, m) float32 one-hot labels."""
         if self.labels.ndim == 2:
             return place_of(self.labels).array(self.labels, "float32")
         return one_hot(self.labels, classes)
 
     def shared(self, power: float = 1.0) -> Array:
-        """(rows, d) features times weights ** power: what sums of features (1), or of their outer products (1/2), are
-        made of."""
+        """(rows, d) features times weights ** power, for sums of features (1) or of their outer products (1/2)."""
         return scaled(self.features, None if self.weights is None else self.weights**power, self.grid)
 
 
 @dataclass(frozen=True)
 class Records:
-    """Private records.
+    """Private records, with the map that each goes through as it is read.
 
     Attributes:
         rows, dim, classes: how many records are held (private: never divide by it), d and m.
@@ -93,7 +95,7 @@ class Records:
         averaged: bool = False,
         class_weights: Sequence[float] = (),
     ) -> Records:
-        """Take (features (n, d), labels (n,) or (n, m)) batches in; they are held unless they take too much memory.
+        """Read (features (n, d), labels (n,) or (n, m)) batches, into memory unless they take too much of it.
 
         Args:
             batches: an iterable; one that says its `nbytes` above HOLD_BYTES must allow being iterated again and again.
@@ -140,7 +142,7 @@ class Records:
 
     @classmethod
     def of(cls, batches: Iterable, problem: Problem, picked: bool = False) -> Records:
-        """`read` by the public facts of a problem."""
+        """The records of batches, by `read` with the public facts of a problem."""
         return cls.read(
             batches,
             problem.classes,
@@ -153,26 +155,26 @@ class Records:
 
     @property
     def bound(self) -> float:
-        """The norm that no mapped record exceeds."""
+        """The norm bound of mapped records."""
         return self._map.bound
 
     @property
     def weights(self) -> np.ndarray | None:
-        """(rows,) shares of persons' contributions, or None."""
+        """(rows,) weights of records, or None where every record counts in full."""
         return None if self._weights is None else to_numpy(self._weights)
 
     @property
     def dtype(self) -> str:
-        """In which products and sums are made: "float64" where they are exact (exact.py), else "float32"."""
+        """The dtype of products and sums: "float64" where they are exact (exact.py), else "float32"."""
         return "float64" if self.capacity else "float32"
 
     @property
     def held(self) -> bool:
-        """Whether the features are in memory, or in a file of rows: single records may be asked for."""
+        """Whether single records can be accessed, since features are in memory or in a row file."""
         return self._stored is not None
 
     def mapped(self, rule: RowMap) -> Records:
-        """The same records under another map of the values that they were brought with (not of an earlier map's)."""
+        """The records under another map of their original values, instead of the present map."""
         stored, rule = self._stored, replace(rule, exact=self.capacity is not None)
         if stored is None or isinstance(stored, RowFile) or 4 * math.prod(stored.shape) > HOLD_BYTES:
             return replace(self, _map=rule, _features=None, _norms=None)  # block by block, as they are asked for
@@ -188,7 +190,7 @@ class Records:
         return max(self.classes, values // max(1, self.dim))
 
     def blocks(self, rows: int | None = None, index: Array | None = None) -> Iterator[Block]:
-        """One pass over all records, or over those that `index` (n',) names, in blocks of about `rows` records.
+        """Iterate over all records, or over those that `index` (n',) names, in blocks of about `rows` records.
 
         Raises:
             RuntimeError: `index` on records that were not read to be picked from.
@@ -203,7 +205,7 @@ class Records:
             yield from self._streamed(size)
 
     def stored(self) -> Iterator[np.ndarray]:
-        """(rows, d) float32 blocks of the features as they were brought, without the map."""
+        """(rows, d) float32 blocks of the original features, without the map."""
         for x in (x for x, _ in self._source) if self._stored is None else [self._stored]:
             for start in range(0, len(x), self._rows()):
                 yield to_numpy(self.place.array(x[start : start + self._rows()], "float32"))
@@ -215,7 +217,7 @@ class Records:
         return Block(features, norms, self._labels[part], weights, grid)
 
     def _mapped_rows(self, part: slice | Array) -> tuple[Array, Array]:
-        """Features and norms of some rows that are held."""
+        """The mapped features, and their norms, of some rows in memory or in a row file."""
 
         def rows(values: Array | RowFile) -> Array:
             if isinstance(values, RowFile):

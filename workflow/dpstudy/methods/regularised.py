@@ -1,4 +1,4 @@
-"""Regularised regression without privacy: what a private training of the same head is measured against.
+"""Regularised regression without privacy, the baseline for private training of the same head.
 
 The ridge is the one, of a path, with the least loss on a tenth of the records that the path is not trained on; all
 records are then trained on with it. Nothing of this is private: no noise, no clip, and a choice that records make.
@@ -22,13 +22,13 @@ from dpstudy.methods.spectral import Preconditioner
 
 HELD_OUT = 0.1  # of the records
 RIDGES = tuple(10 ** (-half / 2) for half in range(2, 17))  # 0.1 to 1e-8, of records of norm 1
-_STEPS_A_RIDGE = 10  # each begins where the one before ended
+_STEPS_A_RIDGE = 10  # the training with each ridge starts at the weights of the one before
 _SMALLEST = 1e-30
 
 
 @dataclass(frozen=True)
 class _Pass:
-    """A pass over records, some of which are left out of the gradient.
+    """The results of one pass over the records, some of which are held out from the gradient.
 
     Attributes:
         gradient: (m, d), of the mean loss over the records that are not left out.
@@ -46,7 +46,7 @@ def train(
     steps: int,
     monitor: Callable[[int, Array], None] = lambda step, weights: None,
 ) -> tuple[Array, float]:
-    """((m, d) weights, the ridge that was chosen).
+    """The trained (m, d) weights, and the ridge that was chosen.
 
     Args:
         head: whose bias is a number.
@@ -68,7 +68,7 @@ def train(
 
 
 def curvature(head: Head, classes: int) -> float:
-    """c, where c times the Gram bounds the Hessian of the head's loss for each class, or for all together."""
+    """c, for which c times the Gram matrix bounds the Hessian of the loss, for each class or for all together."""
     return 0.5 if head.loss == "softmax" else 0.25 / (classes if head.mean else 1)
 
 
@@ -116,7 +116,7 @@ def _one_pass(records: Records, head: Head, weights: Array, out: np.ndarray) -> 
 
 
 def _losses(residual: Array, block: Block, head: Head) -> np.ndarray:
-    """(rows,) losses, told from their derivatives by the scores: what is missing of a label's probability is one."""
+    """(rows,) losses, from their derivatives with respect to scores: 1 minus the probability of a label."""
     away = np.abs(to_numpy(residual).astype(np.float64))
     if head.loss == "softmax":
         away = away[to_numpy(block.labels), np.arange(away.shape[1])][None]

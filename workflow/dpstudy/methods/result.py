@@ -1,4 +1,4 @@
-"""What `dpstudy.fit` gives."""
+"""The result of `dpstudy.fit`."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from dpstudy.models import Model
 
 @dataclass(frozen=True)
 class Result:
-    """A trained model with the ledger that says what it cost."""
+    """A trained model, and the ledger of its privacy cost."""
 
     model: Model
     ledger: dict

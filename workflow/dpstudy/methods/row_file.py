@@ -1,4 +1,4 @@
-"""Features of which single rows are asked for, and which are too many for memory: they lie on disk, row after row."""
+"""Features on disk, row by row, for mini-batches of data that do not fit in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _READ_BYTES = 1 << 30  # one read gives 2 GiB at most
 
 
 class RowFile:
-    """(rows, dim) values in a file without a name, open to its owner alone, and gone with the process.
+    """(rows, dim) values in an unnamed temporary file, which only its owner can open and which ends with the process.
 
     It lies where TMPDIR says, /tmp otherwise.
 
@@ -33,7 +33,7 @@ class RowFile:
         return self._rows
 
     def append(self, values: np.ndarray) -> None:
-        """Add (n, dim) values.
+        """Append (n, dim) values.
 
         Raises:
             OSError: the disk is full.
@@ -44,7 +44,7 @@ class RowFile:
         self._rows += len(values)
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
-        """(n, dim) values of neighbouring rows, or of those that (n,) places name."""
+        """(n, dim) values of a slice of rows, or of (n,) row numbers."""
         if not isinstance(rows, slice):
             found = np.empty((len(rows), self._dim), self.dtype)
             for values, place in zip(found, np.asarray(rows).tolist(), strict=True):
@@ -58,7 +58,7 @@ class RowFile:
         return found
 
     def _read(self, values: np.ndarray, row: int) -> None:
-        """Fill contiguous `values` with what begins at a row."""
+        """Fill the contiguous array `values` from the file, starting at a row."""
         left, place = values.reshape(-1).view(np.uint8).data, row * self._dim * self.dtype.itemsize
         while left:
             got = os.preadv(self._file.fileno(), [left[:_READ_BYTES]], place)

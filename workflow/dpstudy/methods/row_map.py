@@ -1,4 +1,4 @@
-"""What is done to each private record on its own before it is summed: scaled, centred, clipped, rounded."""
+"""The map of each private record before records are summed: scaling, centring, clipping and rounding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CACHED_VALUES = 1 << 15  # float64 numbers of a part that a map goes over again
 
 @dataclass(frozen=True)
 class RowMap:
-    """What is done to each record on its own, by public or released constants: (x - center) * scale, then its norm.
+    """A map of each record by public or released constants: (x - center) * scale, then a bound on its norm.
 
     Attributes:
         unit_first: the record is scaled to Euclidean norm 1 before anything else.
@@ -38,11 +38,11 @@ class RowMap:
 
     @property
     def bound(self) -> float:
-        """The norm that no record exceeds."""
+        """The norm bound of mapped records."""
         return 1.0 if self.unit else self.clip
 
     def __call__(self, x: Array, out: Array | None = None) -> tuple[Array, Array]:
-        """(rows, d) features as mapped, float32, and bounds on their norms, (rows,) float64.
+        """(rows, d) mapped features, float32, and bounds on their norms, (rows,) float64.
 
         Exact ones may be written to `out`, which may be float64.
 
@@ -59,7 +59,7 @@ class RowMap:
         return x, norm
 
     def _exact(self, where: Place, x: Array, out: Array | None) -> tuple[Array, Array]:
-        """A function of each record alone, bit for bit: what is added up on the way is exact. float32 holds it too."""
+        """Mapped features that depend on their record alone, bit for bit, since sums are exact; float32 holds them."""
         found, norms = where.empty(*x.shape) if out is None else out, where.empty(len(x), dtype="float64")
         rows = len(x) if where.device == "cuda" else max(1, _CACHED_VALUES // max(1, x.shape[1]))
         for start in range(0, len(x), rows):
@@ -121,10 +121,10 @@ class RowMap:
 
 
 def _clipping(norm: Array, bound: float) -> Array:
-    """Rounded towards zero: a norm never exceeds the bound by more than float32's rounding of a product."""
+    """Clipping factors, rounded down: a norm never exceeds the bound by more than float32's rounding of a product."""
     return place_of(norm).xp.where(norm > bound, ROUNDED * bound / norm, 1.0)
 
 
 def _to_unit(norm: Array) -> Array:
-    """1/norm; 0 for norms so small that float32 does not hold their square: they would be scaled beyond 1."""
+    """1/norm, or 0 for norms so small that float32 does not hold their square: they would be scaled beyond 1."""
     return place_of(norm).xp.where(norm < SMALLEST_NORM, 0.0, 1 / norm)

@@ -1,4 +1,4 @@
-"""Which records take part in a step."""
+"""Sampling of the records of each training step."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,7 +23,7 @@ def batches(
     took: Callable[[int, int], None] | None = None,
     at: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Iterator[np.ndarray | None]:
-    """Yield `steps` index arrays; None stands for all rows (rate 1, which needs no generator).
+    """Yield the row indices of `steps` batches; None stands for all rows (rate 1, which needs no generator).
 
     "poisson" takes each row independently with probability `rate` (a batch may be empty), tells `took` how many of how
     many it took, and leaves a random subset of `largest` rows where there are more. "shuffle" cuts a fresh permutation
@@ -66,7 +66,7 @@ def _shuffled(rows: int, size: int, steps: int, generator: AnyGenerator) -> Iter
 def units_of_steps(
     schedule: Schedule, problem: Problem, units: Units, source: NoiseSource
 ) -> Iterator[np.ndarray | None]:
-    """The rows of each step of a training, those of whole units; None stands for all.
+    """Yield the rows of each training step, all rows of each sampled unit; None stands for all rows.
 
     Who takes part is counted, for the ledger to be held against it.
     """

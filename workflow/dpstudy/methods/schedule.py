@@ -1,4 +1,4 @@
-"""Training in noisy steps: the hyper-parameters, the number of steps and the noise that first-order methods share."""
+"""The noisy steps of first-order methods: their hyper-parameters, their number, and their noise."""
 
 import math
 from dataclasses import dataclass, replace
@@ -56,7 +56,7 @@ class Schedule(Hyperparameters):
         "Clipped gradients are divided by clipping_norm, so that the learning rate does not depend on it (de2022).",
     )
     momentum: float = setting(0.9, "Of momentum.", least=0, below=1)
-    # A control: its noise is calibrated as if batches were Poisson's, and what is certified is what they are worth.
+    # Shuffling is a control: noise is calibrated as for Poisson sampling, and epsilon certified for shuffled batches.
     sampling: Literal["poisson", "shuffle"] = setting(
         "poisson", "How batches are drawn; shuffle certifies more than the target."
     )
@@ -66,7 +66,7 @@ class Schedule(Hyperparameters):
         least=1,
     )
     normalisation: Normalisation | None = setting(None, "Private data normalisation first (tramer2021 Algorithm 2).")
-    # changes no result: no part of what keys the noise of `fit`
+    # changes no result, so it is not part of the text that keys the noise of `fit`
     curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
 
     METHOD: ClassVar[str] = ""
@@ -89,7 +89,7 @@ class Schedule(Hyperparameters):
 
     @property
     def picked(self) -> bool:
-        """Whether single records are picked, for mini-batches."""
+        """Whether single records are accessed, for mini-batches."""
         return self.batch_size != "full"
 
     def rate(self, problem: Problem) -> float:
@@ -123,7 +123,7 @@ class Schedule(Hyperparameters):
         return self.learning_rate * self.rate(problem) * problem.n / self.learning_rate_batch
 
     def gradient_divisor(self, problem: Problem) -> float:
-        """What the sum over a batch is divided by, all of it public: q n, and C where updates are normalised."""
+        """The public divisor of the gradient sum over a batch: q n, times C where updates are normalised."""
         divisor = self.rate(problem) * problem.n
         return divisor * self.clipping_norm if self.normalised and problem.clipped else divisor
 
@@ -133,13 +133,13 @@ class Schedule(Hyperparameters):
 
 
 def prepared_by(parameters: Schedule) -> bool:
-    """What of the parameters `prepare` depends on, for a search; a normalisation is not searched."""
+    """The hyper-parameters on which `prepare` depends, for a search; a normalisation is not searched."""
     return parameters.picked
 
 
 def plan(parameters: Schedule, problem: Problem) -> Plan:
-    """Calibrate the gradient noise to what the normalisation leaves of the budget."""
-    if getattr(parameters, "loss", None) == "softmax":  # a field of each method's own
+    """Calibrate the gradient noise to the budget that the normalisation leaves."""
+    if getattr(parameters, "loss", None) == "softmax":  # not a field of Schedule, but of some methods
         check_softmax(parameters.METHOD, problem, "set loss: sigmoid for several")
     rate, steps, total = parameters.rate(problem), parameters.total_steps(problem), gradient_sum(parameters, problem)
     facts = {"steps": steps, "sampling_rate": rate, "learning_rate_applied": parameters.step_size(problem)}
@@ -164,7 +164,7 @@ def plan(parameters: Schedule, problem: Problem) -> Plan:
 
 
 def gradient_sum(parameters: Schedule, problem: Problem) -> ClippedSum:
-    """What is released in each step."""
+    """The clipped gradient sum, which is released in each step."""
     return problem.sum_of(parameters.clipping_norm)
 
 
@@ -194,7 +194,8 @@ def _affordable_steps(parameters: Schedule, problem: Problem) -> int:
 
 
 def _check_affordable(parameters: Schedule, problem: Problem, events: tuple[Event, ...]) -> None:
-    """
+    """Refuse given steps and a given noise multiplier that cost more than the budget.
+
     Raises:
         StudyError: steps and noise as given cost more than the budget.
     """
@@ -207,7 +208,7 @@ def _check_affordable(parameters: Schedule, problem: Problem, events: tuple[Even
 
 
 def spent(plan: Plan, step: int) -> tuple[Event, ...]:
-    """The events of the first `step` steps: what the curve's epsilon is computed from."""
+    """The events of the first `step` steps, for the epsilon of the training curve."""
     return tuple(
         replace(
             event,

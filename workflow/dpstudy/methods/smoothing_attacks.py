@@ -1,4 +1,4 @@
-"""Attacks on instance-level smoothing: is a record among the points, or another in its place?
+"""Replace-one attacks on instance-level smoothing, which tell whether a record or another one is among the points.
 
 The attacker knows all other records, the projection (fixed and taken for public here, though it was trained on private
 records: what it tells comes on top), and both candidates. It sees the published point of the target's place, which is
@@ -95,7 +95,7 @@ def attacks(
 
 
 def _neighbours(points: torch.Tensor, target: int, copies: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two data sets, the target in the first row of one, and in its place in the other the record farthest from it.
+    """Two data sets: the target is the first row of one, and the record farthest from it the first row of the other.
 
     The others are all records but these two, or, where `copies` are asked for, as many copies of the target less one.
     """
@@ -109,13 +109,13 @@ def _neighbours(points: torch.Tensor, target: int, copies: int) -> tuple[torch.T
 
 
 def _in_both(worlds, runs: int, source: NoiseSource, steps: Iterator[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The likelihood ratios of points published in the first world, and of as many published in the second."""
+    """The log likelihood ratios of points published from the first data set, and of as many from the second."""
     first, second = (_likelihood_ratios(world, worlds, runs, source, steps) for world in worlds)
     return first, second
 
 
 def _likelihood_ratios(world, worlds, runs: int, source: NoiseSource, steps: Iterator[int]) -> np.ndarray:
-    """(runs,) log likelihood of the first world over that of the second, of points published in `world`.
+    """(runs,) log likelihood ratios, the first data set's over the second's, of points published from `world`.
 
     A world is the target's (p,) point and the standard deviation of its noise.
     """

@@ -65,13 +65,13 @@ class Preconditioner:
         self._inverse: Array = (1 / values).astype(np.float32)
 
     def ridged(self, ridge: float) -> Preconditioner:
-        """The same with another ridge."""
+        """The preconditioner with another ridge."""
         other = copy.copy(self)
         other._ridge(ridge)
         return other
 
     def __call__(self, gradients: Array) -> Array:
-        """(m, d) preconditioned gradients, where the gradients are."""
+        """(m, d) preconditioned gradients, on the device of the gradients."""
         where = place_of(gradients)
         if place_of(self._vectors) != where:
             self._vectors, self._inverse = where.array(self._vectors), where.array(self._inverse)
@@ -115,7 +115,7 @@ def _finite_rows(solution: np.ndarray) -> np.ndarray:
 
 
 def _ridged(matrix: np.ndarray, ridge: float) -> np.ndarray:
-    """matrix + ridge I, float64, column by column as LAPACK wants it."""
+    """matrix + ridge I in float64, column-major as LAPACK needs it."""
     system = np.array(matrix, dtype=np.float64, order="F")
     system[np.diag_indices_from(system)] += ridge
     return system

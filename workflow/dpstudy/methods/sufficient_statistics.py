@@ -1,4 +1,4 @@
-"""The sums over records that least squares is made of, in one pass over the features.
+"""The sufficient statistics of least squares: sums over records, in one pass over the features.
 
 They are private: a noisy release is what may leave. One pass serves every epsilon, regulariser, seed and trial.
 """
@@ -57,7 +57,7 @@ class Statistics:
     class_weights: tuple[float, ...] = ()
 
     def __add__(self, other: "Statistics") -> "Statistics":
-        """The sums over the records of both.
+        """The sums over the records of both statistics.
 
         Raises:
             ValueError: they differ in clipping norm, positives, shape, exactness, or in having class Grams.
@@ -68,7 +68,7 @@ class Statistics:
         return replace(self, gram=self.gram + other.gram, targets=self.targets + other.targets, class_grams=class_grams)
 
     def save(self, path) -> None:
-        """Write the statistics, readable by their owner alone."""
+        """Write the statistics to a file that only its owner can read."""
         metadata = {"clipping_norm": repr(self.clipping_norm), "positives": str(self.positives)}
         metadata["sums"] = "exact" if self.exact else "float32"
         metadata |= {"averaged": "persons"} if self.averaged else {}
@@ -93,7 +93,7 @@ class Statistics:
 
 
 def add_up(paths: Sequence) -> Statistics:
-    """The sums that jobs made of their shares of the records, added in float64; two are in memory at a time.
+    """The sum of the statistics that jobs computed on shares of the records, in float64, with two in memory at a time.
 
     Raises:
         ValueError: they do not belong together.
@@ -111,13 +111,13 @@ def add_up(paths: Sequence) -> Statistics:
 
 
 def _tensors(statistics: Statistics) -> dict[str, np.ndarray]:
-    """The sums that there are, by name."""
+    """The sums that the statistics have, by name."""
     tensors = {"gram": statistics.gram, "targets": statistics.targets}
     return tensors if statistics.class_grams is None else tensors | {"class_grams": statistics.class_grams}
 
 
 def _kind(statistics: Statistics) -> dict:
-    """What two sums must have in common to be added."""
+    """The properties that two statistics must have in common to be added."""
     return {
         "shape": statistics.targets.shape,
         "class Grams": statistics.class_grams is not None,
@@ -130,13 +130,13 @@ def _kind(statistics: Statistics) -> dict:
 
 
 class _Sums(Protocol):
-    """Growing sums of some of the rows, on one thread or device."""
+    """The interface of running sums over some of the rows, on one thread or device."""
 
     def add(self, features: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Add (n, d) features with checked labels, each record's part times its weight."""
+        """Add (n, d) features with checked labels, each record times its weight."""
 
     def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """gram, targets, class_grams as `Statistics` holds them."""
+        """gram, targets and class_grams, as `Statistics` holds them."""
 
 
 def accumulate(
@@ -151,7 +151,7 @@ def accumulate(
     averaged: bool = False,
     class_weights: tuple[float, ...] = (),
 ) -> Statistics:
-    """One pass over (features (n, d), labels (n,) or (n, m)) batches, on a GPU where there is one.
+    """The statistics of (features (n, d), labels (n,) or (n, m)) batches, in one pass, on a GPU where there is one.
 
     Products of blocks are float32, their sum is float64. On a CPU the Gram is a symmetric rank-k update: half the
     work of a matrix product. Rows with a NaN or infinity contribute zero (a per-record rule).
@@ -196,7 +196,7 @@ def accumulate(
 
 @contextlib.contextmanager
 def one_thread_each(limited: bool) -> Iterator[None]:
-    """BLAS and torch compute on the thread that calls them."""
+    """A context in which, if `limited`, BLAS and torch compute only on the thread that calls them."""
     if not limited:
         yield
         return
@@ -217,7 +217,7 @@ def one_thread_each(limited: bool) -> Iterator[None]:
 def _sums(
     dim: int, classes: int, clipping_norm: float, per_class: bool, threads: int, large: bool, exact: bool
 ) -> Sequence[_Sums]:
-    """Where the sums are made; torch is imported only where a GPU's driver is installed, or it pays."""
+    """The running sums, on threads or a GPU; torch is imported only where a GPU's driver is installed, or it pays."""
     if (where := place()).device == "cuda":
         from dpstudy.methods.device_sums import DeviceSums
 
@@ -233,7 +233,7 @@ def _sums(
 
 
 class _ExactRows:
-    """`clip_rows` on the grid, again and again in the same memory: the system would have to clear new one each time."""
+    """`clip_rows` on the grid, in the same memory each time, since the system would have to clear new memory."""
 
     def __init__(self, norm: float, large: bool):
         self._rule, self._rows, self._large = RowMap(clip=norm, exact=True), np.empty((0, 0)), large
@@ -249,7 +249,7 @@ class _ExactRows:
 
 
 def _clip_with_torch(norm: float) -> Callable[[np.ndarray], np.ndarray]:
-    """`clip_rows` for much data: torch turns float16 into float32 twenty times as fast as numpy."""
+    """`clip_rows` for much data, since torch turns float16 into float32 twenty times as fast as numpy."""
     import torch
 
     rule = RowMap(clip=norm)
@@ -257,7 +257,7 @@ def _clip_with_torch(norm: float) -> Callable[[np.ndarray], np.ndarray]:
 
 
 class _HostSums:
-    """Growing sums on the CPU, of rows that `clip` makes of features, on `grid` where they are exact.
+    """Running sums on the CPU, over the rows that `clip` returns, on `grid` where sums are exact.
 
     Products and class Grams are of type `dtype`.
     """
@@ -276,7 +276,7 @@ class _HostSums:
         self._class_grams = np.zeros((classes, dim, dim), dtype) if per_class else None
 
     def add(self, features: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Add (n, d) features with checked labels, each record's part times its weight."""
+        """Add (n, d) features with checked labels, each record times its weight."""
         size = max(_BLOCK, 2 * features.shape[1]) if self._class_grams is None else _CLASS_BLOCK
         for start in range(0, len(features), size):
             x = np.asarray(self._clip(np.ascontiguousarray(features[start : start + size])), self._dtype)
@@ -301,13 +301,13 @@ class _HostSums:
             add_gram(self._gram, x, self._dtype)
 
     def totals(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """gram, targets, class_grams as `Statistics` holds them."""
+        """gram, targets and class_grams, as `Statistics` holds them."""
         gram, targets = (sums.astype(self._dtype, copy=False) for sums in (self._gram, self._targets))
         return gram, targets, self._class_grams
 
 
 def _indicators(labels: np.ndarray, classes: int, dtype: str) -> csr_matrix:
-    """(n, m) sparse zeros and ones: with 1000 classes a dense product would take longer than the Gram's."""
+    """(n, m) sparse 0/1 labels: with 1000 classes a dense product would take longer than that of the Gram matrix."""
     if labels.ndim == 2:
         return csr_matrix(labels, dtype=dtype)
     ones = np.ones(len(labels), dtype)
@@ -315,7 +315,7 @@ def _indicators(labels: np.ndarray, classes: int, dtype: str) -> csr_matrix:
 
 
 def add_gram(total: np.ndarray, x: np.ndarray, dtype: str) -> None:
-    """Add x^T x; numpy makes it a symmetric rank-k update, half the work of a product, and other threads go on."""
+    """Add x^T x to `total`, by numpy's symmetric rank-k update: half the work of a product, and other threads go on."""
     x = np.asarray(x, dtype)
     total += x.T @ x
 

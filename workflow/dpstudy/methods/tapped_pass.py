@@ -1,4 +1,4 @@
-"""Passes through a network that code cannot look into: compiled as one piece, or one vectorised map over records."""
+"""Forward passes that hide inner tensors, compiled or mapped over records, made to return layer inputs."""
 
 import contextlib
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ Tensors = dict[str, torch.Tensor]
 
 
 class TappedPass:
-    """A forward pass that also gives what layers got, and zeros that were added to what they gave.
+    """A forward pass that also returns the layers' inputs, and zeros that were added to the layers' outputs.
 
     The gradient with respect to such zeros is that with respect to the layer's output, which inside such a pass has no
     tensor of its own. The pass is
@@ -47,7 +47,7 @@ class TappedPass:
     def _hook(self, name: str):
         def hook(_layer, inputs, output):
             if self._inputs is None:
-                return None  # another pass than ours
+                return None  # a forward pass that this class did not start
             if name in self._inputs:
                 raise StudyError(
                     f"network layer {name!r} is used twice in one pass; no rule covers shared weights; {ALONE}"
@@ -56,7 +56,7 @@ class TappedPass:
             self._inputs[name] = inputs[0] if self._compiled else inputs[0].clone()
             if name in self._taps:
                 return output + self._taps[name]
-            self._outputs[name] = output  # the first pass, which is neither, finds shapes and types
+            self._outputs[name] = output  # a first, plain pass finds the outputs' shapes and dtypes
             return None
 
         return hook
@@ -78,8 +78,10 @@ class TappedPass:
                 hook.remove()
 
     def __call__(self, records: torch.Tensor, copies: int) -> tuple[torch.Tensor, Tensors, Tensors, Tensors]:
-        """Scores, layer -> input (without a graph), layer -> the zeros, and parameter -> (n, ...) the records' copies,
-        for (n copies, ...) records."""
+        """Scores, layer -> input (without a graph), layer -> zeros, and parameter -> (n, ...) copies of it by record.
+
+        All for (n copies, ...) records.
+        """
         rows = 1 if self._compiled else copies  # at a time
         count = len(records) // rows
         with self._hooked():
@@ -100,7 +102,7 @@ class TappedPass:
                 scores, inputs = self._run(records, {}, taps)
             else:
                 split = {name: value.unflatten(0, (count, -1)) for name, value in taps.items()}
-                with sdpa_kernel(SDPBackend.MATH):  # other ways to attention have no vectorised map
+                with sdpa_kernel(SDPBackend.MATH):  # vmap does not support the other attention kernels
                     scores, inputs = self._run(records.unflatten(0, (count, rows)), direct, split)
                 scores, inputs = scores.flatten(0, 1), {name: value.flatten(0, 1) for name, value in inputs.items()}
         return scores, {name: value.detach() for name, value in inputs.items()}, taps, direct

@@ -1,4 +1,4 @@
-"""Units of privacy that have several records: persons with several images.
+"""Privacy units of several records, such as persons with several images.
 
 Adding or removing a unit adds or removes all its records, at most `problem.unit_records` of them. A sum to which each
 record contributes at most C changes by at most unit_records x C, and that is the sensitivity of every release here.
@@ -55,11 +55,11 @@ class Units:
 
     @property
     def largest(self) -> int:
-        """The most rows that a unit has."""
+        """The largest number of rows of any unit."""
         return 1 if self._order is None else int(np.diff(self._ends).max(initial=0))
 
     def rows(self, index: np.ndarray | None) -> np.ndarray | None:
-        """The rows of the units `index`, ascending; None stands for all."""
+        """The rows of the units `index`, in ascending order; None stands for all."""
         if index is None or self._order is None:
             return index
         parts = [self._order[self._ends[unit] : self._ends[unit + 1]] for unit in index.tolist()]
@@ -91,7 +91,7 @@ def units_of(batches: Iterable, rows: int, problem: Problem, needed: bool, place
 
 
 def single_records(method: str, problem: Problem, what: str) -> None:
-    """Refuse units of several records where no bound is known.
+    """Refuse privacy units of several records, for which `what` has no bound.
 
     Raises:
         StudyError: they may have several.

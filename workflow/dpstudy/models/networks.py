@@ -66,7 +66,7 @@ def check_promise(make: Callable[[], nn.Module], tensors: Mapping, sentence: str
         StudyError: a parameter is missing there, or has another shape, or one that is no number of the network's kind.
     """
     try:
-        with torch.device("meta"):  # of tensors that lie nowhere
+        with torch.device("meta"):  # tensors on it take no memory
             network = make()
     except RuntimeError as error:
         if "meta" in str(error):  # a network of one's own, which looks at numbers while it is made

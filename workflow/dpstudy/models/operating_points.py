@@ -76,8 +76,8 @@ def _threshold(without: np.ndarray, bearing: np.ndarray, noise: float, specifici
         first -= 1
     if first == bins:  # too many are beyond the last edge
         return None
-    part = 0.0  # of the bin below, which is suspected too
-    if first > 1:  # the outer one has no other end
+    part = 0.0  # share of the bin below that is predicted to have the class too
+    if first > 1:  # the outermost bin is unbounded
         part = _part(float(above[first]), float(above[first - 1]), allowed)
     odds = float(EDGES[max(0, first - 1)]) - part * float(EDGES[1] - EDGES[0])
     return Threshold(1 / (1 + math.exp(-odds)), _found(bearing, first, part, noise))

@@ -25,7 +25,7 @@ from dpstudy.pretraining.recipe import Recipe
 from dpstudy.pretraining.rows import PublicRows, check_images
 from dpstudy.pretraining.train import train
 
-_MACHINERY = ("devices", "workers", "checkpoint_minutes")  # of which the weights are no matter
+_MACHINERY = ("devices", "workers", "checkpoint_minutes")  # options that do not change the weights
 
 
 def pretrain(

@@ -16,5 +16,5 @@ def main(task: str) -> None:
     content = json.loads(Path(task).read_text(encoding="utf-8"))
     with joined() as ranks, job(content["log"] if ranks.first else f"{task}.{ranks.rank}.log", append=True):
         if not ranks.first:
-            os.environ.pop(SHOWN, None)  # progress is told once
+            os.environ.pop(SHOWN, None)  # only the first process reports progress
         pretrain(**content["arguments"], ranks=ranks)

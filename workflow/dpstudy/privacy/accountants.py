@@ -18,7 +18,7 @@ PLD, RDP = "PLD (dp-accounting)", "RDP (dp-accounting)"
 UNSAMPLED = "exact Gaussian DP, sampling ignored"
 COUPLED = ", truncation by coupling"
 _EXACT = 1e-3  # of delta: an error that moves no epsilon by as much
-_SMALL_DELTA = 1e-6  # where only the size of epsilon is asked for
+_SMALL_DELTA = 1e-6  # for an approximate epsilon, on a coarser grid
 
 
 class Accountant(Protocol):

@@ -15,12 +15,12 @@ import numpy as np
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import lower_bound, upper_bound
 
-_FINE = 1e-4  # of an epsilon that guesses prove
+_FINE = 1e-4  # precision of an epsilon that guesses prove
 
 
-ELSEWHERE = "not what this cell publishes: "  # an entry of audit.json that says nothing of its cell begins so
+ELSEWHERE = "not what this cell publishes: "  # prefix of audit.json's entries on what the cell does not publish
 OF_MODEL = "the published weights along what a canary adds to them"  # what an attack on a model alone looks at
-_REPLACED = 2  # a claim for adding or removing a record allows so many epsilon for replacing one
+_REPLACED = 2  # an add/remove guarantee of epsilon allows replace-one so many times epsilon
 
 
 def highest(audits: Sequence[Mapping]) -> float | None:
@@ -103,7 +103,7 @@ def distinguished(
     """
     if not all(len(part) for part in (*held_out, *runs)):
         raise ValueError("an audit needs runs with and without the target")
-    if gaussian_dp:  # both errors alike, where their bounds cost mu least
+    if gaussian_dp:  # at equal error rates, where their confidence bounds lower mu least
         threshold = np.array([sum(float(np.mean(part)) for part in held_out) / 2])
         return gaussian.epsilon_of(float(_gaussian_mus(*_errors(runs, threshold), confidence)[0]), delta)
     values = np.unique(np.concatenate(held_out))
@@ -179,7 +179,7 @@ def guesses_to_make(canaries: int, mu: float, delta: float, confidence: float) -
 
     thresholds = np.linspace(0, 4 + mu, 400)
     right, wrong = ndtr(mu / 2 - thresholds), ndtr(-mu / 2 - thresholds)  # of coins at least this clear
-    best, most = math.ceil(canaries / 3), 0.0  # where nothing is to be expected, what a fault would show in
+    best, most = math.ceil(canaries / 3), 0.0  # where no bound above 0 is expected, as many as would reveal a fault
     for guesses in np.unique(np.geomspace(max(1, min(10, canaries)), canaries, 25).round().astype(int)):
         at = int(np.argmin(np.abs(canaries * (right + wrong) - guesses)))
         bound = guessed(int(guesses * right[at] / (right[at] + wrong[at])), int(guesses), canaries, delta, confidence)

@@ -17,8 +17,8 @@ from dpstudy.privacy.renyi import rough_epsilon
 _TOLERANCE = 1e-4  # relative, in epsilon, always on the safe side
 _EXACT_TOLERANCE = 1e-9  # where epsilon is a closed form
 _LARGEST_LOG_SCALE = 20.0
-_SMALLEST_SUBSAMPLED = 0.3  # accountants are slow and loose below
-_LEAST_REACHED = 0.9  # of the target
+_SMALLEST_SUBSAMPLED = 0.3  # smaller noise multipliers are not tried, since accountants are slow and loose there
+_LEAST_REACHED = 0.9  # share of the target epsilon that a calibration must reach
 
 
 class _UnreachableError(StudyError):
@@ -71,7 +71,7 @@ def calibrate(events_at: Callable[[float], Sequence[Event]], budget: Budget) -> 
         if all(one != other for one, other in zip(events_at(1.0), events_at(2.0), strict=True)):
             raise _no_bound(budget, "none is certified") from None
         raise
-    while (reached := epsilon_of(events_at(scale), budget.delta)) > budget.target:  # stopped on the wrong side
+    while (reached := epsilon_of(events_at(scale), budget.delta)) > budget.target:  # the search ended above the target
         scale *= 1 + tolerance
     if reached < _LEAST_REACHED * budget.target:
         raise _no_bound(budget, f"the nearest below is {upper_bound(reached)}, at noise multiplier {scale:.3g}")
@@ -136,7 +136,7 @@ def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, m
     if budget.accounting == "certified" and not unamplified(one):
         quick = most_within(_quick(one, budget.delta), 0)
         if quick and epsilon_of(events_after(quick), budget.delta) > budget.target:
-            quick = 0  # of two grids, and of two sets of orders, the coarser one may be lower by a hair
+            quick = 0  # the coarser grid, or set of Renyi orders, may give a slightly smaller epsilon
     steps = most_within(epsilon_of, quick)
     if not steps:
         raise StudyError(

@@ -179,7 +179,7 @@ def _costs(event: Mapping) -> dict:
 def _bounds(known: tuple, delta: float, loose: bool) -> tuple:
     events, orders = [dict(event) for event in known], WHOLE if loose else ORDERS
     parts = {event["part"] for event in events if "part" in event}
-    if parts:  # each unit is in one of them: the worse one counts
+    if parts:  # each unit is in one part of the records, so that the largest epsilon counts
         every = [dict(_bounds(_touching(events, part), delta, loose)) for part in sorted(parts)]
         return tuple(_of_all_parts(every, clear(events, delta)).items())
     found: dict[str, float | None] = dict.fromkeys(BOUNDS)
@@ -291,7 +291,7 @@ def _cut_bounds(events: Sequence[Mapping], delta: float, orders: tuple[float, ..
     bound = min(pld(events, delta), beside_cuts(lambda rest: pld(whole, rest), chance, delta))
     if bound < math.inf:
         return {"pld": bound}
-    moved = [  # a unit may take another one's place, which is two units' worth
+    moved = [  # a unit may displace another in the batch, so that sensitivity doubles
         dict(event) | {"noise_multiplier": event["noise_multiplier"] / 2} if event["sampling"] == CUT else event
         for event in events
     ]

@@ -55,7 +55,7 @@ def _walked(folder: Path, _moment: int) -> Below:
     """Where links lead to many folders, the one around them all stands for them."""
     found, books, due = set(), [], [folder]
     while due:
-        with contextlib.suppress(OSError), os.scandir(due.pop()) as entries:  # what cannot be read is read by nobody
+        with contextlib.suppress(OSError), os.scandir(due.pop()) as entries:  # folders that cannot be read are skipped
             for entry in entries:
                 if entry.is_symlink():
                     target = Path(entry.path).resolve()
@@ -105,7 +105,7 @@ class DataBook:
         if not missing:
             return
         before = self.path.read_bytes() if self.path.exists() else b""
-        mode = self.path.stat().st_mode if before else None  # a group may share it
+        mode = self.path.stat().st_mode if before else None  # the mode is kept, as a group may have write access
         if before and not before.endswith(b"\n"):
             before += b"\n"
         with self._told(), atomic(self.path, private=True, durable=True) as temporary:

@@ -65,7 +65,7 @@ def chance_of_a_cut(events: Sequence[Mapping]) -> float:
 
 
 def _tail(chance: float) -> float:
-    return float(chance) * (1 + 1e-6) + sys.float_info.min  # the smallest number, where less comes out as 0
+    return float(chance) * (1 + 1e-6) + sys.float_info.min  # never 0, where the chance underflows
 
 
 def beside_cuts(epsilon_at: Callable[[float], float], chance: float, delta: float) -> float:

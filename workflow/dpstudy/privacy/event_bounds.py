@@ -7,7 +7,7 @@ is. The best of several runs is known to Renyi DP alone, and not to it.
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-# Mechanisms whose releases are epsilon-DP, epsilon = 1 / noise multiplier; who vouches for another adds its name.
+# Mechanisms whose releases are epsilon-DP with epsilon = 1 / noise multiplier; to add another takes a proof.
 PURE = {"exponential"}
 
 # (noise multiplier, sampling rate, count) of each release, delta -> (low, high): privacy/second_accountant.py
@@ -21,7 +21,7 @@ def bounds(events: Sequence[Mapping], delta: float, bracket: Bracket) -> tuple[f
         ValueError: no bound is known here, and why.
     """
     part_of = [event.get("params", {}).get("part") for event in events]
-    parts = sorted({part for part in part_of if part}) or [None]  # each unit is in one: the worse one counts
+    parts = sorted({part for part in part_of if part}) or [None]  # each unit is in one part: the largest epsilon counts
     touching = [[e for e, own in zip(events, part_of, strict=True) if own in (None, part)] for part in parts]
     ends = [_of_unit(some, delta, bracket) for some in touching]
     return max(low for low, _ in ends), max(high for _, high in ends)

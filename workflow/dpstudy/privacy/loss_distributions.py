@@ -25,8 +25,8 @@ from dpstudy.privacy.events import TRUNCATED, Event
 from dpstudy.privacy.inverse_losses import all_at_once
 from dpstudy.privacy.renyi import dp_event, rough_epsilon
 
-_ERROR = 2.0**-47  # of the delta, a release
-_RELATIVE_INTERVAL = 0.5e-4  # of a bound that can be twice the epsilon
+_ERROR = 2.0**-47  # error in delta, per release
+_RELATIVE_INTERVAL = 0.5e-4  # relative to a bound that may be twice the epsilon
 _COARSE = 50 * _RELATIVE_INTERVAL
 _SMALLEST_ROUGH = 1e-4  # bounds the memory of a grid
 _SMALL_ROUGH = 0.01

@@ -6,7 +6,7 @@ Gaussian DP and pure DP; anything else needs an accountant too (privacy/accounta
 
 from typing import Any, ClassVar
 
-Event = Any  # of privacy/events.py, which stands on this
+Event = Any  # the class in privacy/events.py, which imports this module
 
 MECHANISMS: dict[str, "Mechanism"] = {}
 

@@ -76,7 +76,7 @@ class PaidStore:
             except BlockingIOError:
                 _log.info("cell %s: another process trains it, and is waited for", cell)
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            except OSError:  # a file system without locks: of two that end, the second sees the line of the first
+            except OSError:  # no file locks: of two trainings that end here, the second reads the first one's line
                 _log.warning("%s cannot be locked: of two trainings of one cell the first to end will count", place)
             yield
         finally:

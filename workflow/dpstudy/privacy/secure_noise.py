@@ -31,7 +31,7 @@ _GRID_BITS, _SLOT_BITS = 44, 16
 _BINS_BITS = 5  # 2^5 bins in 2^44 integers, hence 16 to 32 in a standard deviation
 _BODY, _END = 4, 10  # standard deviations: where the second table begins, and where it ends
 _TAIL_SLOTS = 1 / 1024  # of the first table, that lead to the second
-BLOCK = 1 << 13  # words: what stays in cache, and below what the C library takes from the system anew
+BLOCK = 1 << 13  # words: they stay in cache, and the C library reuses memory of this size
 
 
 class GridGaussian:

@@ -21,7 +21,7 @@ from dpstudy.privacy import gaussian
 from dpstudy.privacy.events import Event
 
 MOST_CHOICES = 8  # whose losses are combined exactly
-_WORD_BITS, _DIGITS = 256, 90  # of the random number behind a choice, and of the arithmetic it is held against
+_WORD_BITS, _DIGITS = 256, 90  # bits of a choice's random number, and decimal digits of the arithmetic that uses it
 _BISECTIONS = 200
 
 

@@ -31,13 +31,13 @@ BOOK = "results/privacy/spent.jsonl"
 _CHANGED = "`make status` says what was changed: undo that."
 _GONE = "What was made is there no more (removed, or wiped)."
 _SURE, _LEAST = {False: 0.97, True: 0.8}, 0.01  # of an epsilon that is told to fit, where batches are samples or not
-CONTENT = "content"  # "ids" of a line: records without names were named by what they hold
+CONTENT = "content"  # value of a line's "ids" where records without names are named by their content
 _KEYS = {"when": str, "dataset": str, "cell": str, "seed": int, "ledger": dict}  # that every line has
 _MORE = {"records": str, "files": dict, "config": str, "training": str, "ids": str, "id": str}
 _COUNTED = {"unit": str, "guarantee": str, "delta": float, "events": list}  # of a line's ledger
 
 
-# What else there is for who wants another model; both count.
+# Alternatives for a user who wants another model; both spend privacy budget again.
 ANOTHER = (
     "To have another model beside it, give the entry or the data set another name; to have one in its place, write "
     "release: {spend_again: true}: either spends privacy once more (docs/own-data-reference.md)"
@@ -292,7 +292,7 @@ class Spending:
             self.path.with_name("total.json").unlink(missing_ok=True)
             before = self.path.read_bytes() if self.path.exists() else b""
             if before and not before.endswith(b"\n"):
-                before += b"\n"  # whoever mended the book by hand
+                before += b"\n"  # an edit by hand may have left out the final newline
             new = [entry | {"seed": seed} | told | {"id": secrets.token_hex(8)} for seed in seeds]
             own = list(self.entries())
             for book in self.shared:
@@ -317,7 +317,7 @@ class Spending:
             lock = os.open(self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             with contextlib.ExitStack() as held:
-                for book in self.shared:  # in one order everywhere
+                for book in self.shared:  # always in the same order, so that no two processes wait for each other
                     held.enter_context(book.locked())
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 yield

@@ -143,12 +143,12 @@ def _recompute(folder: Path, ledger: dict, listed: dict, present: dict, report: 
     """The ledger's epsilon against what its events are worth, by accountants that had no part in it."""
     stated, what = ledger.get("epsilon"), f"that the epsilon of {_LEDGER} follows from its events"
     if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not 0 <= stated < 1e300:
-        return  # said before
+        return  # already reported
     if not listed.keys() >= {_CLOSED_FORMS, _SAMPLES}:
         report.unknown.append(f"{what}: an earlier version of dpstudy wrote this folder")
         return
     if any(listed[name] != present.get(name) for name in (_CLOSED_FORMS, _SAMPLES)):
-        return  # said before, and not to be run
+        return  # already reported, and must not be run
     if ledger.get("adjacency") == "replace-one":
         report.unknown.append(f"{what}: it is about replacing a unit, which the accountant here does not know")
         return

@@ -85,7 +85,7 @@ def _of_package(name: str) -> dict:
     try:
         module = entries[0].load()
         return module.SCHEMA if hasattr(module, "SCHEMA") else schema_of(name, module.Parameters, module.ENTRIES)
-    except Exception as error:  # whatever importing somebody's module raises
+    except Exception as error:  # importing a user's module may raise anything
         raise StudyError(
             f"method {name!r}: {entries[0].value} must be a module with Parameters and ENTRIES; "
             f"{type(error).__name__}: {error}"

@@ -36,7 +36,7 @@ def check_keys(file: str | Path) -> None:
             loader = safe_loader()(text)
             root = loader.get_single_node()
             wrong = next(_misread(root, "", loader, set()), "") if root else ""
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):  # JSON with tabs, or a pipe: whoever reads it says so
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):  # JSON with tabs, or a pipe: reading it reports errors
         return
     if wrong:
         raise StudyError(wrong)

@@ -98,7 +98,7 @@ class Objective:
     def _release(self, data, parameters, plan: Plan):
         key = plan.events, plan.noise, asked(self._method, "released_by", parameters)
         if self._released is None or self._released[0] != key:
-            # named by what is released: another plan draws other noise, the same one its own, whichever trial asks
+            # named by the releases, so that noise is equal for equal plans, in whichever trial, and differs otherwise
             source = self._request.noise_source(_PHASE, f"{key}", 0)
             released = self._method.release(data, parameters, plan, source)
             check_run(plan.events, source)

@@ -158,7 +158,7 @@ class Tuning(PaidTuning):
             setting = self._grid[int(generator.integers(len(self._grid)))]
         else:
             setting = draw(self.tuning["space"], generator)
-        trained, plan = self._planned(setting)  # no record has a part in whether that succeeds
+        trained, plan = self._planned(setting)  # whether this succeeds depends on no private record
         if monitor:
             watching = monitor.anew(holds_spent(self.method, plan, source))
         extra = {"monitor": watching} if watching else {}
@@ -167,7 +167,7 @@ class Tuning(PaidTuning):
         try:
             with failures_of_the_trial():
                 data = self.prepared.of(trained, self._problem)
-                started = time.monotonic()  # what the first trial alone prepares would tell whether it won
+                started = time.monotonic()  # without preparation, which would reveal whether the first trial won
                 trained_model = self.method.fit(data, trained, self._problem, plan, source, **extra).model
                 right = self.score(trained_model)
                 model = trained_model

@@ -58,7 +58,7 @@ class _Idx:
             image_count, label_count = _shape(images, 3)[0], _shape(labels, 1)[0]
             if image_count != label_count:
                 raise StudyError(f"{labels}: {label_count} labels for the {image_count} images of {images.name}")
-            _array(labels, 1)  # before every row gets a name: a header may promise four thousand million of them
+            _array(labels, 1)  # before rows are named: a header may claim four thousand million of them
             self._counts[pool] = image_count
 
     def rows(self, pool: str) -> Rows:
@@ -115,7 +115,7 @@ def _shape(path: Path, dimensions: int) -> tuple[int, ...]:
 def _array(path: Path, dimensions: int) -> np.ndarray:
     shape = _shape(path, dimensions)
     expected = 4 + 4 * dimensions + int(np.prod(shape, dtype=object))
-    content = read_bytes(path, expected + _TRAILING)  # no more: a few compressed bytes may unfold to any number
+    content = read_bytes(path, expected + _TRAILING)  # a limit: a few compressed bytes may expand to any size
     if len(content) < expected:
         row_bytes = int(np.prod(shape[1:], dtype=object))
         row = (len(content) - 4 - 4 * dimensions) // row_bytes
