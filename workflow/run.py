@@ -57,8 +57,8 @@ class RefusedError(Exception):
 def main(arguments: list[str]) -> int:
     """Run the study; the exit status is Snakemake's."""
     try:
-        if said := mistake(arguments):
-            raise RefusedError(said)
+        if fault := mistake(arguments):
+            raise RefusedError(fault)
         if disk_is_full():
             raise RefusedError(FULL)
         STATE.mkdir(exist_ok=True)
@@ -150,15 +150,15 @@ def clear_dead_run(arguments: list[str]) -> None:
 
 def wait_for_jobs() -> None:
     """Wait for jobs in SLURM's queue that a run left behind, whose results are kept."""
-    told: list[str] = []
+    announced: list[str] = []
     while left := [number for number in slurm_jobs() or () if number != os.environ.get(SLURM_JOB)]:
-        if left != told:
+        if left != announced:
             print(
                 f"dpstudy: waiting for jobs that an earlier run left in SLURM's queue: {' '.join(left)}; what they "
                 "make is kept (to be rid of one: scancel NUMBER)",
                 flush=True,
             )
-            told = left
+            announced = left
         time.sleep(QUEUE_SECONDS)
 
 
@@ -184,7 +184,7 @@ def slurm_jobs() -> list[str] | None:
 
 def here(program: str, argument: str = "") -> list[psutil.Process]:
     """Processes of this folder that run `program` (or Python running it), with `argument` somewhere in an argument."""
-    found = []
+    processes = []
     for process in psutil.process_iter(["cmdline", "cwd"]):
         command = process.info["cmdline"] or []
         if (
@@ -192,8 +192,8 @@ def here(program: str, argument: str = "") -> list[psutil.Process]:
             and process.info["cwd"] == str(Path.cwd())
             and any(argument in part for part in command)
         ):
-            found.append(process)
-    return found
+            processes.append(process)
+    return processes
 
 
 def runs(command: list[str], program: str) -> bool:

@@ -48,22 +48,22 @@ def show(arguments: list[str]) -> int:
         StudyError: a file of the study is damaged.
         OSError: a file or folder cannot be read or made.
     """
-    if said := mistake(arguments):
-        print(f"dpstudy: {said}", file=sys.stderr)
+    if trouble := mistake(arguments):
+        print(f"dpstudy: {trouble}", file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder:
-        told = Path(folder, "kept.json")  # which trainings were paid for and are taken as they are
+        kept_path = Path(folder, "kept.json")  # which trainings were paid for and are taken as they are
         asked = Path(folder, "refused.json")  # what a run would refuse
-        environment = os.environ | {"DPSTUDY_KEPT": str(told), "DPSTUDY_REFUSED": str(asked)}
+        environment = os.environ | {"DPSTUDY_KEPT": str(kept_path), "DPSTUDY_REFUSED": str(asked)}
         done = subprocess.run([*SNAKEMAKE, *arguments], capture_output=True, text=True, check=False, env=environment)
-        pairs = json.loads(told.read_text()) if told.exists() else []
+        pairs = json.loads(kept_path.read_text()) if kept_path.exists() else []
         stops, of_paid = json.loads(asked.read_text()) if asked.exists() else ("", False)
     kept = {(cell, seed) for cell, seeds in pairs for seed in seeds}
     if done.returncode:
-        said = refusal(done.stdout + done.stderr)
-        if not said and (unmade := UNMADE.search(done.stdout + done.stderr)):
-            said = f"{unmade[2]}: {unmade[1]}; mend this and try again"
-        sys.stderr.write(f"dpstudy: {said}\n" if said else done.stdout[-2000:] + done.stderr[-2000:])
+        trouble = refusal(done.stdout + done.stderr)
+        if not trouble and (unmade := UNMADE.search(done.stdout + done.stderr)):
+            trouble = f"{unmade[2]}: {unmade[1]}; mend this and try again"
+        sys.stderr.write(f"dpstudy: {trouble}\n" if trouble else done.stdout[-2000:] + done.stderr[-2000:])
         return done.returncode
     due = list(jobs(done.stdout + done.stderr))
     trained = {cell: reason for rule, cell, _, reason in due if cell and rule.startswith("train_")}
@@ -86,7 +86,7 @@ def show(arguments: list[str]) -> int:
     wrong = wrong_files([cell for cell in every if cell not in cells])
     counts = f"{len(every.keys() - cells.keys() - wrong.keys())} done, {len(stale)} stale, {len(missing)} missing"
     print(f"cells: {counts}" + (f", {len(taken)} kept" if taken else "") + (f", {len(wrong)} wrong" if wrong else ""))
-    sentences = [told for faults in wrong.values() for told in faults]
+    sentences = [fault for faults in wrong.values() for fault in faults]
     for sentence in sentences[:NAMED] + ([f"and {len(sentences) - NAMED:,} more"] if len(sentences) > NAMED else []):
         print(f"  {'wrong':8}{sentence}")
     if taken:
@@ -107,14 +107,14 @@ def show(arguments: list[str]) -> int:
         more = f" and {len(concerned) - 1} more" if len(concerned) > 1 else ""
         print(f"by an earlier version (docs/errata.md): {concerned[0]}{more}: {sentence}")
     if refused := len(paid_for(due, seeds, spent)):
-        told = "trained with secure noise, and will not be again: see docs/own-data-reference.md"
-        print(f"{refused} of the cells were {told}")
+        rest = "trained with secure noise, and will not be again: see docs/own-data-reference.md"
+        print(f"{refused} of the cells were {rest}")
     elif stops:
         pass  # reported last
     elif due and (who := at_work()):
         print(f"{who} is at work in this folder; what it has not finished counts as missing")
-    elif due and (said := unwritable("results")):
-        print(said)
+    elif due and (trouble := unwritable("results")):
+        print(trouble)
     elif due:
         print("the same command with `study` instead of `status` runs them on this machine")
     elif not wrong:
@@ -175,16 +175,16 @@ def wrong_files(cells: list[str]) -> dict[str, list[str]]:
     from dpstudy.privacy.spending import BOOK, Spending
 
     seen = BoundBefore(Binding(PaidHashes(Spending(BOOK))))
-    found = {}
+    faults_by_cell = {}
     for cell in cells:
         try:
             faults = seen.faults(cell)
         except StudyError as damage:
             faults = [str(damage)]
         if faults:
-            found[cell] = faults
+            faults_by_cell[cell] = faults
     seen.keep()
-    return found
+    return faults_by_cell
 
 
 def corrected(study: dict, wrong: Container[str]) -> dict[str, list[str]]:
@@ -193,14 +193,14 @@ def corrected(study: dict, wrong: Container[str]) -> dict[str, list[str]]:
     from dpstudy.config import cells
     from dpstudy.core.files import read_json
 
-    found: dict[str, list[str]] = {}
+    cells_by_sentence: dict[str, list[str]] = {}
     for cell in cells.unfold(study):
         ledger, run = (Path(paths.CELLS, cell.path, f"{name}.json") for name in ("ledger", "run"))
         if cell.path not in wrong and ledger.exists() and run.exists():
             network = read_json(run)["hyperparameters"].get("network")
             for sentence in errata(read_json(ledger), network, own_rows(study["datasets"][cell.dataset])):
-                found.setdefault(sentence, []).append(cell.path)
-    return found
+                cells_by_sentence.setdefault(sentence, []).append(cell.path)
+    return cells_by_sentence
 
 
 def jobs(text: str):
@@ -213,8 +213,8 @@ def jobs(text: str):
         for name in fields.get("output", "").split(", ")
     }
     for rule, fields in planned:
-        found = CELL.search(fields.get("output", ""))
-        cell, seed = found.groups() if found else ("", None)
+        match = CELL.search(fields.get("output", ""))
+        cell, seed = match.groups() if match else ("", None)
         yield rule, cell, seed and int(seed), shorten(first_cause(fields.get("reason", ""), makers))
 
 

@@ -59,9 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
     wrong = 0
     try:
         name = _named(asked.name)
-        for right, told in checked(name, dict(_given(asked.values))):
+        for right, line in checked(name, dict(_given(asked.values))):
             wrong += not right
-            print(f"{'ok  ' if right else 'FAIL'}  {told}", flush=True)
+            print(f"{'ok  ' if right else 'FAIL'}  {line}", flush=True)
     except StudyError as error:
         print(f"FAIL  {error}")
         return 1
@@ -75,15 +75,15 @@ def _named(name: str) -> str:
     Raises:
         StudyError: there is no such module.
     """
-    path, _, own = name.rpartition(":")
+    path, _, method = name.rpartition(":")
     if path:
         sys.path.insert(0, os.getcwd())
         try:
             importlib.import_module(path)
         except Exception as error:  # importing a user's module may raise anything
             raise StudyError(f"module {path!r} cannot be imported: {type(error).__name__}: {error}") from None
-        name_module(own, path)
-    return own
+        name_module(method, path)
+    return method
 
 
 def _given(values: list[str]) -> Iterator[tuple[str, Any]]:
@@ -109,7 +109,7 @@ def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     options = options_of(name, values)
     module = methods.load(name)
     shape = PICTURES if method_schema(name).get("x-reads-images") else FLAT
-    for told, setting in SETTINGS.items():
+    for title, setting in SETTINGS.items():
         averaged, weighed = "contributions" in setting, setting.get("class_weights", {})
         if (averaged or weighed) and not method_schema(name).get("x-averages"):
             continue
@@ -129,23 +129,23 @@ def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
             plan = module.plan(parameters, problem)
             check_plan(plan, problem, name, is_beyond_target(short))
         except StudyError as error:
-            yield told != "one label", f"{told}: not taken: {error}"
+            yield title != "one label", f"{title}: not taken: {error}"
             continue
         if unproved(plan.events):
-            yield True, f"{told}: its guarantee is claimed, and not proved: nothing to check"
+            yield True, f"{title}: its guarantee is claimed, and not proved: nothing to check"
             continue
         beside = {"public": np.random.default_rng(0).uniform(-1, 1, (40, problem.dim)).astype(np.float32)}
         method = CheckedMethod(name, module, parameters, problem, beside if reads_public(options) else {})
         for check in CHECKS:
-            yield _outcome(f"{told}: {check.__name__}", functools.partial(check, method))
-        yield _outcome(f"{told}: sensitivity of exact sums", functools.partial(CHECKS[0], secured(method)))
+            yield _outcome(f"{title}: {check.__name__}", functools.partial(check, method))
+        yield _outcome(f"{title}: sensitivity of exact sums", functools.partial(CHECKS[0], secured(method)))
         facts, layout = setting | {"delta": str(DELTA)}, Layout(shape, CLASSES, setting["positives"] > 1)
         for noise in ("seeded", "secure"):
             made = functools.partial(_replayed, options, facts, noise, layout)
-            yield _outcome(f"{told}: replay, {noise} noise", made)
+            yield _outcome(f"{title}: replay, {noise} noise", made)
         if not method_schema(name).get("x-per-seed"):
             made = functools.partial(_replayed, options, facts, "secure", layout, MANY)
-            yield _outcome(f"{told}: replay of many records", made)
+            yield _outcome(f"{title}: replay of many records", made)
 
 
 def options_of(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,17 +178,17 @@ def _outcome(told: str, check: Callable[[], str]) -> tuple[bool, str]:
     started = time.monotonic()
     try:
         with _Watch() as watch:
-            found = check()
+            result = check()
         if watch.seen:
             raise NonconformityError(f"while it ran it {watch.seen[0]}: records may leave by it")
     except (StudyError, RuntimeError) as error:
         return False, f"{told}: {error}"
-    return True, f"{told}: {found} ({time.monotonic() - started:.1f} s)"
+    return True, f"{told}: {result} ({time.monotonic() - started:.1f} s)"
 
 
 def _replayed(options, dataset, noise: str, layout: Layout, count: int | None = None) -> str:
-    found = replay(options, dataset, noise, layout, EPSILON, count)
-    return f"on {found['records']} records and {found['pairs']} other sets of them it gives the same, byte for byte"
+    counts = replay(options, dataset, noise, layout, EPSILON, count)
+    return f"on {counts['records']} records and {counts['pairs']} other sets of them it gives the same, byte for byte"
 
 
 class _Watch:

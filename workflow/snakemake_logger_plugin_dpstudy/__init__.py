@@ -40,13 +40,13 @@ class LogHandler(LogHandlerBase):
         """Hand on a record; where nobody reads any more, the run goes on unseen."""
         event = getattr(record, "event", None)
         if event in TOLD:
-            told = {name: getattr(record, name, None) for name in TOLD[event]} | {"event": str(event)}
+            message = {name: getattr(record, name, None) for name in TOLD[event]} | {"event": str(event)}
         elif event in (None, LogEvent.ERROR):
-            told = {"event": SAID, "level": record.levelname, "text": record.getMessage()}
+            message = {"event": SAID, "level": record.levelname, "text": record.getMessage()}
         else:
             return
         with contextlib.suppress(BrokenPipeError):
-            print(json.dumps(told, default=str), file=self._channel, flush=True)
+            print(json.dumps(message, default=str), file=self._channel, flush=True)
 
     @property
     def writes_to_stream(self) -> bool:

@@ -25,14 +25,14 @@ def mistake(arguments: list[str]) -> str:
     if missing := [name for name in named or ["Snakefile"] if not Path(name).is_file()]:
         return f"{Path.cwd()}: no {missing[0]} is here; run this in the repository's top folder"
     # A dry run, too, has Snakemake make folders of its own.
-    if said := unwritable(".snakemake" if Path(".snakemake").exists() else str(Path.cwd())):
-        return said
+    if fault := unwritable(".snakemake" if Path(".snakemake").exists() else str(Path.cwd())):
+        return fault
     for name in _values(arguments, "--configfile", "--configfiles"):
-        if said := _wrong(Path(name)):
-            return said
+        if fault := _wrong(Path(name)):
+            return fault
     for name in _values(arguments, "--workflow-profile"):
-        if name != "none" and (said := _wrong_profile(Path(name), any(_values(arguments, "--slurm-status-command")))):
-            return said
+        if name != "none" and (fault := _wrong_profile(Path(name), any(_values(arguments, "--slurm-status-command")))):
+            return fault
     return ""
 
 

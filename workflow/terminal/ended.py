@@ -24,8 +24,8 @@ def ending(message: str, logs: Iterable[str]) -> tuple[str, str] | None:
         message: of the executor, on the failure.
         logs: of the job, SLURM's among them.
     """
-    found = STATUS.search(message)
-    status = found[1] if found else ""
+    match = STATUS.search(message)
+    status = match[1] if match else ""
     if status == "FAILED" and any(MEMORY.search(line) for log in logs for line in lines_of(log)):
         status = "OUT_OF_MEMORY"  # SLURM reports it differently, by how it limits memory
     return WAYS.get(status)

@@ -43,8 +43,8 @@ def refusal(text: str) -> str:
     Args:
         text: what Snakemake printed.
     """
-    found = REFUSAL.search(text)
-    return "\n  ".join(" ".join(line.split()) for line in found[1].splitlines()) if found else ""
+    match = REFUSAL.search(text)
+    return "\n  ".join(" ".join(line.split()) for line in match[1].splitlines()) if match else ""
 
 
 def not_made(text: str) -> str:
@@ -53,8 +53,8 @@ def not_made(text: str) -> str:
     Args:
         text: what Snakemake printed.
     """
-    found = NO_RULE.search(text)
-    return found[1] if found else ""
+    match = NO_RULE.search(text)
+    return match[1] if match else ""
 
 
 def explain(
@@ -71,26 +71,26 @@ def explain(
     """
     if refused:
         return tell(f"dpstudy: {refused}")
-    said: dict[str, dict[str, str]] = {}
+    jobs_by_sentence: dict[str, dict[str, str]] = {}
     for log in sorted(Path("results/logs").rglob("*.log")):
         if log.stat().st_mtime >= started:
             for sentence in sentences(log):
-                said.setdefault(sentence, {})[name_of_log(str(log))] = str(log)
-    spoke = {log for jobs in said.values() for log in jobs.values()}
+                jobs_by_sentence.setdefault(sentence, {})[name_of_log(str(log))] = str(log)
+    spoke = {log for jobs in jobs_by_sentence.values() for log in jobs.values()}
     for name, logs, ended in failed:
         if not spoke.intersection(logs):
-            said.setdefault(ended or trouble or WITHOUT_A_WORD, {})[name] = ", ".join(logs)
-    for sentence, jobs in said.items():
+            jobs_by_sentence.setdefault(ended or trouble or WITHOUT_A_WORD, {})[name] = ", ".join(logs)
+    for sentence, jobs in jobs_by_sentence.items():
         tell(f"\ndpstudy: {sentence}")
         for name, log in list(jobs.items())[:NAMED]:
             tell(f"  job: {name}")
             tell(f"  log: {log}")
         if len(jobs) > NAMED:
             tell(f"  and {len(jobs) - NAMED:,} more jobs")
-    if trouble and not said:  # Snakemake's own files could not be written
+    if trouble and not jobs_by_sentence:  # Snakemake's own files could not be written
         tell(f"\ndpstudy: {trouble}")
     why = f" (signal {status - 128})" if status > 128 else ""
-    remedy = " once what is named above is mended" if said else ""
+    remedy = " once what is named above is mended" if jobs_by_sentence else ""
     tell(f"\ndpstudy: the study stopped{why}; what is finished is kept, the same command continues{remedy}")
 
 

@@ -32,12 +32,12 @@ def follow(command: list[str], lock: int) -> tuple[int, Study]:
     # The logger plugin lies beside this package.
     folders = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
-    events, told = os.pipe()
-    environment[CHANNEL] = str(told)
+    events, pipe = os.pipe()
+    environment[CHANNEL] = str(pipe)
     # Only what would disturb the view is caught: another standard output than the terminal is left alone.
     stdout = subprocess.PIPE if terminal and sys.stdout.isatty() else None
-    process = subprocess.Popen(command, pass_fds=[lock, told], env=environment, stdout=stdout, stderr=subprocess.PIPE)
-    os.close(told)
+    process = subprocess.Popen(command, pass_fds=[lock, pipe], env=environment, stdout=stdout, stderr=subprocess.PIPE)
+    os.close(pipe)
 
     def interrupted(*_) -> None:  # Snakemake and its jobs got it too, and end by themselves
         study.stopping = True
@@ -98,7 +98,7 @@ class _Follower:
                 if not ready and process.poll() is not None:  # a job that lives a little longer may hold a pipe
                     break
         for line in self._held:
-            if not any(line.removeprefix("dpstudy: ") in told for told in self._told):
+            if not any(line.removeprefix("dpstudy: ") in message for message in self._told):
                 self.view.pass_on(line)
 
     def _draw(self, now: float) -> None:
@@ -108,9 +108,9 @@ class _Follower:
 
     def _event(self, line: str) -> None:
         with contextlib.suppress(json.JSONDecodeError):  # a line that Snakemake was killed in
-            for told in self.study.hear(json.loads(line), time.monotonic()):
-                self._told.append(told)
-                self.view.say(told)
+            for message in self.study.hear(json.loads(line), time.monotonic()):
+                self._told.append(message)
+                self.view.say(message)
 
     def _line(self, line: str) -> None:
         if note := NOTE.match(line):

@@ -25,8 +25,8 @@ def name_of_log(log: str) -> str:
     >>> name_of_log("results/logs/build_report/report.log")
     'build_report report'
     """
-    found = LOG.search(log)
-    return f"{found[1]} {found[2]}" if found else ""
+    match = LOG.search(log)
+    return f"{match[1]} {match[2]}" if match else ""
 
 
 def kind_of(rule: str, wildcards: dict[str, str]) -> tuple[str, str]:
@@ -41,8 +41,8 @@ def cell_of(outputs: list[str]) -> tuple[str, bool]:
     ('mnist/pixels/cnn/eps=1', False)
     """
     for output in outputs:
-        if found := CELL.match(output):
-            return found[2], found[4] == "metrics"
+        if match := CELL.match(output):
+            return match[2], match[4] == "metrics"
     return "", False
 
 

@@ -17,9 +17,9 @@ def shorten(reason: str) -> str:
     >>> shorten(text)
     'parameters changed: b: 2 -> 3'
     """
-    if found := PARAMS.match(reason):
+    if match := PARAMS.match(reason):
         try:
-            before, now = (ast.literal_eval(f"[{side}]") for side in found.groups())
+            before, now = (ast.literal_eval(f"[{side}]") for side in match.groups())
         except (ValueError, SyntaxError):  # not all values are literals
             reason = "parameters changed"
         else:
@@ -38,8 +38,8 @@ def first_cause(reason: str, makers: Mapping[str, tuple[str, str]]) -> str:
     """
     rule = ""
     while reason.startswith(UPDATED):
-        found = (makers[name] for name in reason.removeprefix(UPDATED).split(", ") if name in makers)
-        rule, reason = next(found, ("", "Inputs are made again"))
+        remade = (makers[name] for name in reason.removeprefix(UPDATED).split(", ") if name in makers)
+        rule, reason = next(remade, ("", "Inputs are made again"))
     return f"{rule}: {shorten(reason)}" if rule else reason
 
 
@@ -48,9 +48,9 @@ def _differences(before: list, now: list) -> list[str]:
     old, new = (
         {key: value for one in side if isinstance(one, dict) for key, value in one.items()} for side in (before, now)
     )
-    said = list(_changed_keys(old, new))
+    differences = list(_changed_keys(old, new))
     others = [", ".join(str(one) for one in side if not isinstance(one, dict)) for side in (before, now)]
-    return said + ([" -> ".join(text or "nothing" for text in others)] if any(others) else [])
+    return differences + ([" -> ".join(text or "nothing" for text in others)] if any(others) else [])
 
 
 def _changed_keys(old: dict, new: dict) -> Iterator[str]:

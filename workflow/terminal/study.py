@@ -108,8 +108,8 @@ class Study:
         self.failed[event["jobid"]] = job
         self._due[job.kind] -= 1
         why = [sentence for log in job.logs for sentence in sentences(log)]
-        if not why and (found := ending(event["rule_msg"] or "", job.logs)):
-            why, job.ended = [found[0]], "; ".join(found)
+        if not why and (outcome := ending(event["rule_msg"] or "", job.logs)):
+            why, job.ended = [outcome[0]], "; ".join(outcome)
         reason = why[-1] if why else "see " + ", ".join(job.logs)
         again = self._why.get(job.name) == reason
         self._why[job.name] = reason
@@ -174,4 +174,4 @@ class Study:
 
 def _without_place(text: str) -> str:
     """A sentence of the workflow without the place in the rules that raised it; other text unchanged."""
-    return RAISED_IN.sub("", text[found.end() :]) if (found := RAISED.match(text)) else text
+    return RAISED_IN.sub("", text[match.end() :]) if (match := RAISED.match(text)) else text

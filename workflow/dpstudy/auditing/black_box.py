@@ -95,20 +95,20 @@ class Arena:
         parameters = setting.of(self.parameters)
         plan = self.plan(setting)
         data = self.module.prepare([self._rows(canary)], parameters, self.problem, **self.beside)
-        found = np.empty((models, len(self.canaries)))
+        losses = np.empty((models, len(self.canaries)))
         key = (*self.key, phase, setting, canary)
         known = self.journal.known(key) if self.journal else []
-        found[: len(known)] = known or found[:0]
+        losses[: len(known)] = known or losses[:0]
         for number in progress(range(models), f"{phase}, {canary or 'without'}", models, before=len(known)):
             if number < len(known):
                 continue
             source = _SameStart(self.mode, self.key, *key, number)
             model = self.module.fit(data, parameters, self.problem, plan, source).model
             check_run(plan.events, source)
-            found[number] = self._losses_of(model, parameters)
+            losses[number] = self._losses_of(model, parameters)
             if self.journal:
-                self.journal.add(key, found[number].tolist())
-        return found
+                self.journal.add(key, losses[number].tolist())
+        return losses
 
     def plan(self, setting: Setting) -> Plan:
         """The planned releases of a training at a setting, cached, since calibrating its noise takes seconds."""
@@ -214,7 +214,7 @@ def black_box(arena: Arena, space: Mapping[str, Sequence], pilot: int, models: i
     tried = phase_one(arena, settings_of(space), pilot)
     chosen = max(tried, key=lambda one: one.distance)
     budget = arena.problem.budget
-    found = bounded(*phase_two(arena, chosen, models), budget.target, budget.delta, confidence)
+    bounds = bounded(*phase_two(arena, chosen, models), budget.target, budget.delta, confidence)
     return {
         "epsilon": budget.target,
         "delta": budget.delta,
@@ -223,14 +223,14 @@ def black_box(arena: Arena, space: Mapping[str, Sequence], pilot: int, models: i
         "pilot": pilot,
         "tried": [_listed(one, arena.parameters) for one in tried],
         "chosen": _listed(chosen, arena.parameters),
-        **found,
+        **bounds,
     }
 
 
 def _listed(tried: Tried, parameters) -> dict:
     """One setting as it stands in black-box.json."""
-    own = tried.setting.of(parameters)
-    values = {key: getattr(own, key) for key in ("learning_rate", "clipping_norm", "steps")}
+    settings = tried.setting.of(parameters)
+    values = {key: getattr(settings, key) for key in ("learning_rate", "clipping_norm", "steps")}
     return {"canary": tried.canary, **{key: value for key, value in values.items() if value is not None}} | {
         "distance": tried.distance
     }

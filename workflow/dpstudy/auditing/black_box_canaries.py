@@ -32,20 +32,20 @@ def make_canary(
         return np.zeros(dim, np.uint8), _LABEL
     if name == NOISE:
         return rng.integers(0, _WHITE, dim, dtype=np.uint8, endpoint=True), _LABEL
-    shown, said = _classes_of(name, classes)
+    shown, claimed = _classes_of(name, classes)
     of_class = np.flatnonzero(labels == shown)
     if not len(of_class):
         raise StudyError(f"black_box.space.canaries: {name!r}: no test image is of class {classes[shown]!r}")
-    return np.array(images[of_class[0]]), said
+    return np.array(images[of_class[0]]), claimed
 
 
 def _classes_of(name: str, classes: tuple[str, ...]) -> tuple[int, int]:
     """The class that an image is of, and the one that it is said to be of: names may have AS in them too."""
     parts = name.split(AS)
     for cut in range(1, len(parts)):
-        shown, said = AS.join(parts[:cut]), AS.join(parts[cut:])
-        if shown in classes and said in classes:
-            return classes.index(shown), classes.index(said)
+        shown, claimed = AS.join(parts[:cut]), AS.join(parts[cut:])
+        if shown in classes and claimed in classes:
+            return classes.index(shown), classes.index(claimed)
     raise StudyError(
         f"black_box.space.canaries: {name!r}: is neither 'blank', 'noise' nor two classes such as "
         f"'{classes[0]}{AS}{classes[1]}'; there are {', '.join(classes)}"

@@ -148,7 +148,7 @@ def play(
     Args:
         key: in mode "seeded" the same key plays the same game again; empty: one that nobody else has.
     """
-    found: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    statistics: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     last: int | None = None  # the first run says how many releases there are: as many in all, by the plan
     key = key or (secrets.token_hex(16),)
     attack = _by_model if game.last_iterate_only else _by_transcript
@@ -156,15 +156,15 @@ def play(
         attack = partial(_by_weights, along=_added(game, mode, shared, key))
     rng = NoiseSource("seeded", "audit", *key).sampling("coins")
     for number in count():
-        if min(sum(map(len, part)) for part in found) >= runs:
+        if min(sum(map(len, part)) for part in statistics) >= runs:
             break
         present = rng.random(game.canaries) < 0.5
         source = Watched(mode, shared, last, *key, number)
         statistic = attack(game, present, source)
         last = None if game.last_iterate_only or game.sees_model else len(source.transcript)
-        found[0].append(statistic[present])
-        found[1].append(statistic[~present])
-    return np.concatenate(found[0])[:runs], np.concatenate(found[1])[:runs]
+        statistics[0].append(statistic[present])
+        statistics[1].append(statistic[~present])
+    return np.concatenate(statistics[0])[:runs], np.concatenate(statistics[1])[:runs]
 
 
 def trained(game: Game, present: np.ndarray, source: NoiseSource, records=None):
@@ -182,9 +182,9 @@ def trained(game: Game, present: np.ndarray, source: NoiseSource, records=None):
 def _by_transcript(game: Game, present: np.ndarray, source: Watched) -> np.ndarray:
     """(canaries,) log-likelihood ratio of each canary's presence."""
     everybody, nobody = Replay(source), Replay(source)
-    for who, own in ((present, source), (np.ones_like(present), everybody), (np.zeros_like(present), nobody)):
+    for who, noise in ((present, source), (np.ones_like(present), everybody), (np.zeros_like(present), nobody)):
         with suppress(EnoughError):
-            trained(game, who, own)
+            trained(game, who, noise)
     events = {event.name: event for event in game.plan.events}
     total = np.zeros(game.canaries)
     for parts in _steps(source.transcript, everybody.queries, nobody.queries):
@@ -250,8 +250,8 @@ def _by_model(game: Game, present: np.ndarray, source: NoiseSource) -> np.ndarra
     """(canaries,) the published weights of each canary's feature, along what it adds to them without noise."""
     weights = {}
     for name, who in (("run", present), ("all", np.ones_like(present)), ("none", np.zeros_like(present))):
-        own = source if name == "run" else Silent(source.mode, *source.key)
-        weights[name] = trained(game, who, own).model.weights.astype(np.float64)
+        noise = source if name == "run" else Silent(source.mode, *source.key)
+        weights[name] = trained(game, who, noise).model.weights.astype(np.float64)
     moved = (weights["run"] - weights["none"]) * (weights["all"] - weights["none"])
     return per_canary(moved, game.canaries, game.problem.dim)
 

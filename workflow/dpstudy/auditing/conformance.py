@@ -180,15 +180,15 @@ def memory(checked: CheckedMethod) -> str:
     Raises:
         NonconformityError: more than forty times the record.
     """
-    held = []
+    peaks = []
     for count in (FEW, MANY):
         batches = [checked.rows(FEW, key) for key in range(count // FEW)]
         tracemalloc.start()
         data = checked.prepared(batches)
-        held.append(tracemalloc.get_traced_memory()[1])
+        peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         del data
-    each = (held[1] - held[0]) / (MANY - FEW) / (4 * checked.problem.dim)
+    each = (peaks[1] - peaks[0]) / (MANY - FEW) / (4 * checked.problem.dim)
     if each > _TIMES_A_RECORD:
         raise NonconformityError(
             f"`prepare` holds {each:.0f} times a record for each record more: rows or sums should do"

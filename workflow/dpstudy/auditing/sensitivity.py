@@ -56,8 +56,8 @@ def sensitivity(checked: CheckedMethod) -> str:
     for rows, records in ((features, many), (features[:1] + 1e-4 * features, many[-3:]), *around):
         for name, ratio in _search(checked, rows.astype(np.float32), labels, records).items():
             largest[name] = max(largest[name], ratio)
-    told = ", ".join(f"{name} {ratio:.2f}" for name, ratio in largest.items())
-    return f"no record of those tried moves a release by more than its event says (largest, as a share: {told})"
+    shares = ", ".join(f"{name} {ratio:.2f}" for name, ratio in largest.items())
+    return f"no record of those tried moves a release by more than its event says (largest, as a share: {shares})"
 
 
 def _search(

@@ -51,7 +51,7 @@ def _roots(square: float, slope: float, level: float) -> list[float]:
         return []
     inner = max(slope**2 - 4 * square * level, 0.0)
     half = -(slope + math.copysign(math.sqrt(inner), slope)) / 2
-    found = [level / half] if half else [0.0]
+    roots = [level / half] if half else [0.0]
     if square:
-        found.append(half / square)
-    return sorted(root for root in found if math.isfinite(root))
+        roots.append(half / square)
+    return sorted(root for root in roots if math.isfinite(root))

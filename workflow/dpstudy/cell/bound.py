@@ -92,10 +92,10 @@ class Binding:
         folder, runs = Path(self.results, "cells", cell), Path(self.results, "runs", cell)
         run = _read(folder / RUN)
         gathered = _has_seed_jobs(run, runs)
-        found = self._of_training(cell, folder, None, gathered)
-        if metrics and (told := self._of_metrics(cell, folder, {} if RUN in found else run)):
-            found[METRICS] = told
-        if RUN in found:  # the cell's seeds are not known: take those that are present
+        faults = self._of_training(cell, folder, None, gathered)
+        if metrics and (fault := self._of_metrics(cell, folder, {} if RUN in faults else run)):
+            faults[METRICS] = fault
+        if RUN in faults:  # the cell's seeds are not known: take those that are present
             names = (path.parent.name.removeprefix("seed=") for path in runs.glob(f"seed=*/{RUN}"))
             run = {"seeds": [{"seed": int(name)} for name in sorted(names) if name.isdecimal()]}
         for seed in _seeds(run) if gathered else ():
@@ -103,13 +103,13 @@ class Binding:
             of_seed = self._of_training(cell, runs / f"seed={seed}", seed)
             if SCORES not in of_seed and _differs(runs / name, _files(run).get(name)):
                 of_seed[SCORES] = self._other_content(cell, runs / name, f"cells/{cell}/{RUN}")
-            found |= {f"seed={seed}/{file}": told for file, told in of_seed.items()}
-        return list(found.values())
+            faults |= {f"seed={seed}/{file}": fault for file, fault in of_seed.items()}
+        return list(faults.values())
 
     def faults_of_seeds(self, cell: str, seeds: Sequence[int]) -> list[str]:
         """The same for trainings of single seeds that are not gathered into a cell yet."""
         folders = {seed: Path(self.results, "runs", cell, f"seed={seed}") for seed in seeds}
-        return [told for seed, folder in folders.items() for told in self._of_training(cell, folder, seed).values()]
+        return [fault for seed, folder in folders.items() for fault in self._of_training(cell, folder, seed).values()]
 
     def _of_training(self, cell: str, folder: Path, seed: int | None, gathered: bool = False) -> dict[str, str]:
         """File -> what is wrong with it, of a folder that a training wrote, or that was gathered of several.
@@ -117,36 +117,36 @@ class Binding:
         Args:
             seed: the only one that it may be of; None: those that run.json has.
         """
-        run, ledger, found = _read(folder / RUN), _read(folder / LEDGER), {}
+        run, ledger, faults = _read(folder / RUN), _read(folder / LEDGER), {}
         seeds = _seeds(run) if seed is None else [seed]
         if gathered and SCORES in _files(run):  # a gathered cell has none of its own
             one = _spelled(cell, ", ".join(map(str, seeds)))
-            found[RUN] = self._sentence(cell, folder / RUN, f"is of {one} alone", f"of {cell} with all seeds")
-        for file, told in {
+            faults[RUN] = self._sentence(cell, folder / RUN, f"is of {one} alone", f"of {cell} with all seeds")
+        for file, content in {
             RUN: run | {"seeds": _seeds(run)},
             LEDGER: ledger.get("cell"),
             SCORES: cell_of_scores(folder / SCORES),
         }.items():
-            if isinstance(told, Mapping) and (other := _another(cell, [] if RUN in found else seeds, told)):
-                found[file] = self._sentence(cell, folder / file, f"is of {other}", f"of {_spelled(cell, seed)}")
-        expected = {} if LEDGER in found else {name: (value, LEDGER) for name, value in _files(ledger).items()}
-        if RUN not in found:
+            if isinstance(content, Mapping) and (other := _another(cell, [] if RUN in faults else seeds, content)):
+                faults[file] = self._sentence(cell, folder / file, f"is of {other}", f"of {_spelled(cell, seed)}")
+        expected = {} if LEDGER in faults else {name: (value, LEDGER) for name, value in _files(ledger).items()}
+        if RUN not in faults:
             expected |= {name: (value, RUN) for name, value in _files(run).items() if "/" not in name}
         for file, (value, witness) in expected.items():
-            if file not in found and _differs(folder / file, value):
-                found[file] = self._other_content(cell, folder / file, witness)
+            if file not in faults and _differs(folder / file, value):
+                faults[file] = self._other_content(cell, folder / file, witness)
         secure = ledger.get("noise") == "secure" and ledger.get("events")
-        if self.paid and secure and not found and seeds and (told := self._unpaid(cell, folder, seeds[0], gathered)):
-            found[told[0]] = told[1]
-        return found
+        if self.paid and secure and not faults and seeds and (unpaid := self._unpaid(cell, folder, seeds[0], gathered)):
+            faults[unpaid[0]] = unpaid[1]
+        return faults
 
     def _unpaid(self, cell: str, folder: Path, seed: int, gathered: bool) -> tuple[str, str] | None:
         """The first file of a training with secure noise that the book does not have, and what is wrong with it."""
         assert self.paid
         trainings = self.paid.of(cell).get(seed, [])
         if not trainings and "cell" in _read(folder / LEDGER):
-            told = f"{folder / LEDGER}: {_SPENT} has no training of {_spelled(cell, seed)}"
-            return LEDGER, f"{told}; restore {self.results}/privacy/spent.jsonl, where each is written down"
+            fault = f"{folder / LEDGER}: {_SPENT} has no training of {_spelled(cell, seed)}"
+            return LEDGER, f"{fault}; restore {self.results}/privacy/spent.jsonl, where each is written down"
         files, wrong = (MODEL, LEDGER) if gathered else (MODEL, LEDGER, SCORES, CURVE, RUN), None
         for known in trainings:
             wrong = next((file for file in files if _differs(folder / file, known.get(file))), None)
@@ -166,8 +166,8 @@ class Binding:
     def _other_content(self, cell: str, path: Path, witness: str) -> str:
         """Of a file whose SHA-256 is another than the one that a witness has."""
         owner = self._owner(path)
-        told = f"is that of {owner}" if owner else "is not what the training wrote"
-        return self._sentence(cell, path, told, f"that of {cell}, by its SHA-256 in {witness}")
+        what = f"is that of {owner}" if owner else "is not what the training wrote"
+        return self._sentence(cell, path, what, f"that of {cell}, by its SHA-256 in {witness}")
 
     def _owner(self, path: Path) -> str:
         """Whose file it is, by the SHA-256 in the run.json of others; "" where none has it."""
@@ -199,7 +199,7 @@ def check_cells(cells: Iterable[str], binding: Binding, metrics: bool = True) ->
     Raises:
         StudyError: names the first such file, and how many more there are.
     """
-    refuse([told for cell in dict.fromkeys(cells) for told in binding.faults(cell, metrics)])
+    refuse([fault for cell in dict.fromkeys(cells) for fault in binding.faults(cell, metrics)])
 
 
 def refuse(faults: Sequence[str]) -> None:

@@ -39,9 +39,9 @@ class BoundBefore:
         present = self._signature(cell)
         if self._known.get(key) == present:
             return []
-        if not (found := self.binding.faults(cell, metrics)):
+        if not (faults := self.binding.faults(cell, metrics)):
             self._known[key] = present
-        return found
+        return faults
 
     def keep(self) -> None:
         """Save the cache; a failure to write is ignored."""
@@ -54,10 +54,10 @@ class BoundBefore:
         """A hash of what the system knows of a cell's files, and of what the book has of it."""
         cells, runs = (Path(self.binding.results, room, cell) for room in ("cells", "runs"))
         paid = self.binding.paid.of(cell) if self.binding.paid else {}
-        told: list = [self._mark, sorted(paid.items())]
+        facts: list = [self._mark, sorted(paid.items())]
         for folder in (cells, *sorted(runs.glob("seed=*"))):
             for name in _FILES:
                 with contextlib.suppress(OSError):
                     stat = os.stat(folder / name)
-                    told.append([str(folder / name), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns])
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+                    facts.append([str(folder / name), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns])
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()

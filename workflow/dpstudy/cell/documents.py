@@ -106,11 +106,11 @@ def ledger_of(task: CellTask, tuning: dict) -> dict:
 def _bounds(task: CellTask) -> dict:
     """What of a unit counts at most, as the ledger has it."""
     dataset, problem = task.request.dataset, task.problem
-    found: dict[str, int | str] = {"records": problem.unit_records} if dataset["unit"] == "subject" else {}
-    found |= {"contributions": "average"} if problem.averaged else {}
+    bounds: dict[str, int | str] = {"records": problem.unit_records} if dataset["unit"] == "subject" else {}
+    bounds |= {"contributions": "average"} if problem.averaged else {}
     if task.multi_label:
-        found |= {"positives": problem.positives, "beyond": dataset.get("beyond", "refuse")}
-    return found
+        bounds |= {"positives": problem.positives, "beyond": dataset.get("beyond", "refuse")}
+    return bounds
 
 
 def why_none(request: CellRequest, problem: Problem) -> str | None:

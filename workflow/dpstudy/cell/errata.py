@@ -48,14 +48,14 @@ def errata(ledger: Mapping, network: str | None = None, unnamed: bool = False) -
     if "version" in ledger or ledger["guarantee"] != "proved":
         return []
     sampled = any("poisson" in event["sampling"] for event in flat(ledger["events"]))
-    found = [NUMBERED] if unnamed or any(" go by their number" in text for text in ledger["not_accounted"]) else []
-    found += [MISSING] if ledger["unit"] == "subject" else []
-    found += [SMALL_DELTA] if sampled and ledger["delta"] <= _SMALLEST_DELTA else []
-    found += [ROUNDED] if ledger["n"] > _MOST_UNITS else []
-    return found + ([UNCHECKED] if network is not None and not _was_known(network) else [])
+    sentences = [NUMBERED] if unnamed or any(" go by their number" in text for text in ledger["not_accounted"]) else []
+    sentences += [MISSING] if ledger["unit"] == "subject" else []
+    sentences += [SMALL_DELTA] if sampled and ledger["delta"] <= _SMALLEST_DELTA else []
+    sentences += [ROUNDED] if ledger["n"] > _MOST_UNITS else []
+    return sentences + ([UNCHECKED] if network is not None and not _was_known(network) else [])
 
 
 def _was_known(network: str) -> bool:
     """Whether it was shipped, or one of timm's, which were tested."""
-    own = network == "lenet" or network.startswith(("tanh-", "scatter-"))
-    return own or is_wide_resnet(network) or is_timm_network(network)
+    shipped = network == "lenet" or network.startswith(("tanh-", "scatter-"))
+    return shipped or is_wide_resnet(network) or is_timm_network(network)

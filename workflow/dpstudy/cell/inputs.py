@@ -100,8 +100,8 @@ class CellRequest:
     @property
     def fingerprint(self) -> str:
         """The hash of this cell's config with these seeds."""
-        told = (self.options, self.dataset, self.seeds, self.noise, self.on_training, self.origin)
-        return cell_fingerprint(*told)
+        hashed = (self.options, self.dataset, self.seeds, self.noise, self.on_training, self.origin)
+        return cell_fingerprint(*hashed)
 
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
         """The noise source of one seed of this cell; `trial` distinguishes the runs of a phase."""
@@ -180,8 +180,8 @@ class CellInputs:
 
     def beside(self) -> dict[str, object]:
         """Further arguments of the method's `prepare`: `start`, `scaling`, and `public` points (N, d), if any."""
-        found = {key: value for key in ("start", "scaling") if (value := getattr(self, key))}
-        return found | ({"public": read_tensors(self.public)["points"]} if self.public else {})
+        extras = {key: value for key in ("start", "scaling") if (value := getattr(self, key))}
+        return extras | ({"public": read_tensors(self.public)["points"]} if self.public else {})
 
     def manifests(self) -> list[dict]:
         """The manifests of the private splits that the cell learns from or is tuned on.
@@ -191,15 +191,15 @@ class CellInputs:
         """
         read = (images if self.scaling else shards).read_manifest
         folders = list(dict.fromkeys((*self.train, *((self.validation,) if self.validation else ()))))
-        found = [read(folder) for folder in folders]
-        for folder, manifest in zip(folders, found, strict=True):
+        manifests = [read(folder) for folder in folders]
+        for folder, manifest in zip(folders, manifests, strict=True):
             for key in ("shape", "dtype", "classes", "multi_label"):
-                if manifest[key] != found[0][key]:
+                if manifest[key] != manifests[0][key]:
                     raise StudyError(
                         f"{folder}/manifest.json: its {key} is {manifest[key]}, that of {self.train[0]} "
-                        f"{found[0][key]}; delete both folders and run the study again"
+                        f"{manifests[0][key]}; delete both folders and run the study again"
                     )
-        return found
+        return manifests
 
     def vouchers(self) -> dict[str, str]:
         """Split (or "kept-0", ...) -> the file whose checksum identifies its data."""

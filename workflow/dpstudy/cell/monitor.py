@@ -32,8 +32,8 @@ def metrics_of_curves(labels: np.ndarray, classes: int) -> list[str]:
         labels: (n,) class indices, or (n, m) zeros and ones; areas need a label that some bear and some do not.
     """
     bearers = labels.sum(axis=0) if labels.ndim == 2 else np.bincount(labels)[-1:] if classes == 2 else np.zeros(1)
-    told = np.any((bearers > 0) & (bearers < len(labels)))
-    return [name for name, metric in CURVES.items() if (told if metric.area else labels.ndim == 1)]
+    mixed = np.any((bearers > 0) & (bearers < len(labels)))
+    return [name for name, metric in CURVES.items() if (mixed if metric.area else labels.ndim == 1)]
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,8 @@ class PaidModels:
     def begun_at(checkpoint: Path) -> Begun | None:
         """The training that a checkpoint belongs to; None where it is missing or damaged."""
         try:
-            told = read_tensor_metadata(checkpoint)
-            return Begun(told["training"], json.loads(told["made_by"]))
+            metadata = read_tensor_metadata(checkpoint)
+            return Begun(metadata["training"], json.loads(metadata["made_by"]))
         except (StudyError, KeyError, ValueError):
             return None
 
@@ -241,8 +241,8 @@ def _refusal(training: Due, paid: PaidModels, secure: bool, keep: bool) -> tuple
                 return None, True
             paid.book.check(training.cell, training.seeds, paid.goes_on(training))
         except StudyError as error:
-            there = map(os.path.exists, (training.ledger, *training.outputs.values()))
-            return str(error), folder is not None or not any(there)
+            existing = map(os.path.exists, (training.ledger, *training.outputs.values()))
+            return str(error), folder is not None or not any(existing)
     path = Path(training.ledger)
     if path.exists() and (ledger := read_json(path)).get("noise") == "secure" and ledger.get("events"):
         return OVERWRITTEN.format(training.cell) + ANOTHER, False

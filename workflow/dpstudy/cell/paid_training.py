@@ -64,9 +64,9 @@ def write_down(request: CellRequest) -> None:
         made, ledger = read_json(folder / "run.json")["made_by"], read_json(folder / "ledger.json")
         files = hashes_of(folder)
         training = last.training if last and last.made_by["config"] == made["config"] else None
-        told = functools.partial(book.record, files=files, config=made["config"], training=training)
+        record = functools.partial(book.record, files=files, config=made["config"], training=training)
         try:
-            told(cell.dataset, cell.path, request.seeds, ledger, request.records)
+            record(cell.dataset, cell.path, request.seeds, ledger, request.records)
         except BeyondBudgetError:
             paid.store.remove(cell.path, request.seeds, files)
             raise
@@ -208,9 +208,9 @@ def pay(
         seeds,
         lambda folder: save({key: str(folder / os.path.basename(path)) for key, path in outputs.items()}),
     )
-    told = functools.partial(book.record, files=files, config=request.fingerprint, training=training, known=known)
+    record = functools.partial(book.record, files=files, config=request.fingerprint, training=training, known=known)
     try:
-        told(cell.dataset, cell.path, seeds, ledger, request.records)
+        record(cell.dataset, cell.path, seeds, ledger, request.records)
     except BeyondBudgetError:
         store.remove(cell.path, seeds, files)
         raise
@@ -243,9 +243,9 @@ def begin(request: CellRequest, ledger: Mapping, training: str) -> None:
                 f"{checkpoint_of(request)} (docs/own-data-reference.md)"
             )
         return
-    told = functools.partial(book.record, config=request.fingerprint, training=training)
+    record = functools.partial(book.record, config=request.fingerprint, training=training)
     try:
-        told(cell.dataset, cell.path, request.seeds, ledger, request.records)
+        record(cell.dataset, cell.path, request.seeds, ledger, request.records)
     except BeyondBudgetError:
         remove_checkpoint(request)
         raise

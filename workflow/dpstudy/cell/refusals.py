@@ -34,44 +34,44 @@ def refusals(
         chosen, planted: of the public sets that made its features, or its start, those without the images that matched
             private records, and those that hold copies of private records.
     """
-    found = []
+    reasons = []
     if ledger["noise"] != "secure":
-        found.append("its noise is seeded, and can be drawn again by whoever has the config: set noise: secure")
+        reasons.append("its noise is seeded, and can be drawn again by whoever has the config: set noise: secure")
     if ledger["guarantee"] != "proved":
-        found.append(f"its guarantee is {ledger['guarantee']!r}, not proved")
+        reasons.append(f"its guarantee is {ledger['guarantee']!r}, not proved")
     if ledger["delta"] * ledger["n"] >= 1:
-        found.append(
+        reasons.append(
             f"delta {upper_bound(ledger['delta'])} is not below 1/n = 1/{ledger['n']}: that permits publishing "
             "somebody's records outright"
         )
     if tuned_on not in ("nothing", PAID) and "tuning" not in accept:
-        found.append(
+        reasons.append(
             f"its hyper-parameters were chosen beforehand (tuned on: {tuned_on}), which was not paid for: where no "
             "private record had a part in that, write release: {accept: [tuning]}; the statement will name it"
         )
     if "unmatched" not in accept:
-        found += [
+        reasons += [
             f"{name!r}, which made its features or its start, was never compared with the private records: where none "
             "of them can be in what it was trained on, write release: {accept: [unmatched]}; the statement will name it"
             for name in unmatched
         ]
     if "drop_public" not in accept:
-        found += [
+        reasons += [
             f"the images of {name!r}, which made its features or its start, were chosen by comparing them with private "
             "records, which was not paid for: set dedup: {drop: private}, or where that may be known write release: "
             "{accept: [drop_public]}; the statement will name it"
             for name in chosen
         ]
-    found += [
+    reasons += [
         f"copies of private records were planted in {name!r}, which made its features or its start: leave `plant` out"
         for name in planted
     ]
     if "errata" not in accept:
-        found += [
+        reasons += [
             f"{sentence}; where that is not so of these records, write release: {{accept: [errata]}}; the statement "
             "will name it"
             for sentence in errata
         ]
     if audit and audit["verdict"].startswith("refuted"):
-        found.append(f"an attack refutes its guarantee ({audit['verdict']})")
-    return found
+        reasons.append(f"an attack refutes its guarantee ({audit['verdict']})")
+    return reasons

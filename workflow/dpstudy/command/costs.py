@@ -57,14 +57,14 @@ def costs(
         if not budget.private:
             raise StudyError("--epsilon inf: costs no noise; give a number")
         noise = calibrate(events_at, budget)
-    found = certify(events_at(noise), delta, complete=True)
+    certificate = certify(events_at(noise), delta, complete=True)
     seen = "all units" if rate == 1 else f"Poisson batches, each unit with probability {rate:.6g}"
     return [
         f"{steps:,} release{'s' if steps > 1 else ''} from {seen}, noise multiplier {noise:.6g}",
-        f"certified: ε = {upper_bound(found.epsilon)} at δ = {upper_bound(delta)}, adding or removing one unit",
+        f"certified: ε = {upper_bound(certificate.epsilon)} at δ = {upper_bound(delta)}, adding or removing one unit",
         *(
             f"  {_ACCOUNTANTS.get(name, name):<30}{upper_bound(value)}"
-            for name, value in found.epsilon_by.items()
+            for name, value in certificate.epsilon_by.items()
             if value is not None and math.isfinite(value)
         ),
     ]

@@ -45,14 +45,14 @@ def inspected(path: str) -> list[str]:
 
 
 def _lines(ledger: dict, name: str) -> list[str]:
-    promised, found = ledger["guarantee"] == "proved", recertify(ledger)
-    if found["faults"]:
-        raise StudyError(f"{name}: does not stand: {'; '.join(found['faults'])}. Take it from its owner again")
+    promised, verified = ledger["guarantee"] == "proved", recertify(ledger)
+    if verified["faults"]:
+        raise StudyError(f"{name}: does not stand: {'; '.join(verified['faults'])}. Take it from its owner again")
     return [
         f"# {name}",
         "",
         *(guarantee_lines(ledger) if promised else [_NONE[ledger["guarantee"]]]),
-        *(_certified(ledger, found["bounds"]) if promised else []),
+        *(_certified(ledger, verified["bounds"]) if promised else []),
         f"- **Noise**: {_NOISE[ledger['noise']]}.",
         f"- **Scope**: {ledger['scope']}. Other models of the same records spend privacy of their own; it adds up.",
         "",

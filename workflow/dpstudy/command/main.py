@@ -244,10 +244,10 @@ def _record(given: argparse.Namespace, _more: list[str]) -> int:
     kind, _, what = given.kind.partition(":")
     study, results, what = read_study(given.study), Path(given.folder, "results"), what.strip()
     rows = record(study, results, kind, what, given.machine)
-    found, whole = verdicts.of_results(study, results, kind, what, max(row.date for row in rows))
+    judged, whole = verdicts.of_results(study, results, kind, what, max(row.date for row in rows))
     measured.write(measured.merged(measured.read(), rows))
-    verdicts.write(verdicts.merged(verdicts.read(), found, study["study"], whole))
-    print(f"{measured.MEASURED}: {len(rows)} lines recorded; {verdicts.VERDICTS.name}: {len(found)}")
+    verdicts.write(verdicts.merged(verdicts.read(), judged, study["study"], whole))
+    print(f"{measured.MEASURED}: {len(rows)} lines recorded; {verdicts.VERDICTS.name}: {len(judged)}")
     return 0
 
 
@@ -256,8 +256,8 @@ def _evidence(_given: argparse.Namespace, _more: list[str]) -> int:
     from dpstudy.evidence import measured, page, verdicts
 
     clone()
-    told = page.write(measured.read(), verdicts.read())
-    print(f"{page.PAGE}: " + "; ".join(", ".join(f"{n} {name}" for name, n in of.most_common()) for of in told))
+    counts = page.write(measured.read(), verdicts.read())
+    print(f"{page.PAGE}: " + "; ".join(", ".join(f"{n} {name}" for name, n in of.most_common()) for of in counts))
     return 0
 
 

@@ -24,10 +24,10 @@ def read_own_study(study: str) -> tuple[dict, list[str]]:
         StudyError: it has a mistake, or no such data set.
     """
     loaded = read_study(study)
-    own = [name for name, entry in loaded["datasets"].items() if own_reader(entry)]
-    if not own:
+    names = [name for name, entry in loaded["datasets"].items() if own_reader(entry)]
+    if not names:
         raise StudyError(f"{study}: no data set of your own in it (docs/own-data.md); run it as it is")
-    return loaded, own
+    return loaded, names
 
 
 def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
@@ -63,10 +63,10 @@ def in_the_book(study: dict, name: str) -> tuple[float | None, str]:
     book = Spending(os.devnull, shared=books_of(study, [name]))  # only the budget logs beside the data
     spent = book.before(name, float(study["datasets"][name]["delta"]), records_of(study, name))
     budget = study["release"].get("budget")
-    told = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"
+    in_words = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"
     where = ", ".join(str(one.path) for one in book.shared)
     of = f", and the budget is {budget}" if budget else ""
-    return spent, f"of {name} {told} in the budget log already{of}" + (f" ({where})" if where else "")
+    return spent, f"of {name} {in_words} in the budget log already{of}" + (f" ({where})" if where else "")
 
 
 def beside_the_book(study: dict, name: str) -> Iterator[str]:
@@ -76,8 +76,8 @@ def beside_the_book(study: dict, name: str) -> Iterator[str]:
     """
     if study["noise"] != "secure":
         return
-    spent, told = in_the_book(study, name)
-    yield told
+    spent, sentence = in_the_book(study, name)
+    yield sentence
     if spent is not None and "budget" in study["release"]:
         cells, delta = [one for one in unfold(study) if one.dataset == name], float(study["datasets"][name]["delta"])
         mu = together_mu(study, [one for one in cells if one.epsilon != "inf"])

@@ -39,9 +39,9 @@ def feature_costs(study: dict, name: str, known: Sizes, cells: Sequence[Cell]) -
             yield f"  features {features}: the rehearsal tells how long they take, once their network is there"
             continue
         shard = max(known.records, known.tested) / entry.get("shards", 1)
-        held = extraction_mb(options, _MB * shard * math.prod(shape), _MB * shard * dim, 0.0)
+        memory = extraction_mb(options, _MB * shard * math.prod(shape), _MB * shard * dim, 0.0)
         yield (
-            f"  features {features}: about {_time(seconds)} by as many threads as there are here, {held:,} MB a job; "
+            f"  features {features}: about {_time(seconds)} by as many threads as there are here, {memory:,} MB a job; "
             "models take less (`make rehearse` measures both)"
         )
 

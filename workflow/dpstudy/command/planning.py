@@ -53,24 +53,24 @@ def plan(study: str, json: str | None, figure: str | None = None) -> int:
     Raises:
         StudyError: the config or a table has a mistake, or `useful` cannot be answered.
     """
-    loaded, own = read_own_study(study)
+    loaded, names = read_own_study(study)
     for path in filter(None, (json, figure)):
         if not Path(path).absolute().parent.is_dir():
             raise StudyError(f"{path}: there is no folder {Path(path).parent}; make it first")
-    if figure and len(own) > 1:
-        raise StudyError(f"--figure {figure}: is of one data set, and {study} has {', '.join(own)}")
-    root, found = data_root(loaded["data_root"]), {}
-    for name in own:
+    if figure and len(names) > 1:
+        raise StudyError(f"--figure {figure}: is of one data set, and {study} has {', '.join(names)}")
+    root, contents = data_root(loaded["data_root"]), {}
+    for name in names:
         entry = loaded["datasets"][name]
-        for told in look_through(name, entry, root, entry["delta"]):
-            print(f"datasets.{name}: {told}")
+        for sentence in look_through(name, entry, root, entry["delta"]):
+            print(f"datasets.{name}: {sentence}")
         known = sizes(name, entry, root)
         cells = [cell for cell in unfold(loaded) if cell.dataset == name]
         lines, content = planned(loaded, name, known, cells, figure)
         print("\n".join(lines))
-        found[name] = content
+        contents[name] = content
     if json:
-        write_json(json, {"private": True, "datasets": found}, private=True)
+        write_json(json, {"private": True, "datasets": contents}, private=True)
     return 0
 
 
@@ -94,7 +94,7 @@ def planned(
     expected = [_expected(study, cell, known, forecasts, useful, what, most) for cell in finite]
     lines = [
         *_sizes(name, known, entry, delta, most),
-        *(f"  {told}" for told in beside_the_book(study, name)),
+        *(f"  {sentence}" for sentence in beside_the_book(study, name)),
         f"  {_models(len(finite) * len(study['seeds']))} about epsilon {upper_bound(together)} together, at delta "
         f"{upper_bound(delta)}",
         *feature_costs(study, name, known, cells),
@@ -140,8 +140,8 @@ def _sizes(name: str, known: Sizes, entry: Mapping, delta: float, most: int) -> 
         + (", averaged" if entry.get("contributions") == "average" else "")
         + f"; for the scores: {known.tested:,} images"
     )
-    told = ", ".join(f"{label} {100 * share:.3g} %" for label, share in zip(known.classes, known.shares, strict=True))
-    yield f"  share of each label: {told}"
+    shares = ", ".join(f"{label} {100 * share:.3g} %" for label, share in zip(known.classes, known.shares, strict=True))
+    yield f"  share of each label: {shares}"
     yield f"  delta {upper_bound(delta)} is {upper_bound(delta * known.units, 2)} of one over their number" + (
         "; a tenth of that at most is usual" if delta * known.units > 0.1 else ""
     )
@@ -149,7 +149,7 @@ def _sizes(name: str, known: Sizes, entry: Mapping, delta: float, most: int) -> 
 
 def _calibrated(study: dict, cells: Sequence[Cell], known: Sizes, most: int) -> Iterator[str]:
     """Of which cells scores stay scores, and which calibration a run refuses."""
-    told: dict[str, list[str]] = {}
+    entries_by_reason: dict[str, list[str]] = {}
     for cell in cells:
         options = cell.options(study)
         if options.get("calibration", PUBLIC) == PUBLIC:
@@ -163,8 +163,8 @@ def _calibrated(study: dict, cells: Sequence[Cell], known: Sizes, most: int) -> 
             why = f"calibration: {asked:g} is too little for so few units, and a run refuses it"
         else:
             continue
-        told.setdefault(why, []).append(f"{cell.entry} at epsilon {cell.epsilon}")
-    yield from (f"  {why}: {', '.join(dict.fromkeys(names))}" for why, names in told.items())
+        entries_by_reason.setdefault(why, []).append(f"{cell.entry} at epsilon {cell.epsilon}")
+    yield from (f"  {why}: {', '.join(dict.fromkeys(names))}" for why, names in entries_by_reason.items())
 
 
 def _problem(study: dict, cell: Cell, known: Sizes, most: int) -> Problem:
@@ -178,18 +178,18 @@ def _problem(study: dict, cell: Cell, known: Sizes, most: int) -> Problem:
 
 def _useful(study: dict, known: Sizes) -> Useful:
     """What the config says of usefulness; where it says nothing, only shares are told."""
-    said = study.get("useful")
+    wanted = study.get("useful")
     metric = "top1" if _task(known) == CLASSES else "auc"
-    if said and said["metric"] != metric:
-        raise StudyError(f"useful.metric: curves of such data have {metric!r}, and not {said['metric']!r}")
+    if wanted and wanted["metric"] != metric:
+        raise StudyError(f"useful.metric: curves of such data have {metric!r}, and not {wanted['metric']!r}")
     least, best = value_of(0.0, _task(known), len(known.classes)), 100 if metric_of(metric).percent else 1
     for key in ("at_least", "without_privacy"):
-        if said and key in said and not least < said[key] <= best:
+        if wanted and key in wanted and not least < wanted[key] <= best:
             raise StudyError(
-                f"useful.{key}: {said[key]} of {metric!r}: must be above {least:g} (guessing), at most {best}"
+                f"useful.{key}: {wanted[key]} of {metric!r}: must be above {least:g} (guessing), at most {best}"
             )
-    told = said or {"at_least": math.nan}
-    return Useful(metric, told["at_least"], least, float(best), told.get("without_privacy"))
+    goals = wanted or {"at_least": math.nan}
+    return Useful(metric, goals["at_least"], least, float(best), goals.get("without_privacy"))
 
 
 def _task(known: Sizes) -> str:
@@ -231,11 +231,11 @@ def _as_measured(options: Mapping, task: str) -> bool:
     if "tuning" in options:
         return False
     measured = [OF_SEVERAL.get(options["method"], {}), *([] if task == SEVERAL else [{}])]
-    own, *theirs = (
+    ours, *theirs = (
         methods.parameters(options["method"], {key: value for key, value in given.items() if key != "loss"})
         for given in (hyperparameters(dict(options)), *measured)
     )
-    return own in theirs
+    return ours in theirs
 
 
 def _pull(options: Mapping, problem: Problem) -> float | None:
@@ -254,12 +254,12 @@ def _table(expected: Sequence[Expected], useful: Useful, persons: bool) -> Itera
     what = f"{useful.metric}, 90 % interval" if known else "of what can be gained over guessing survives"
     several = len({one.cell.features for one in expected}) > 1
     yield f"  {'entry':28}{_EPSILON}{'units/noise':>13}   {what}"
-    told: set[tuple] = set()
+    shown: set[tuple] = set()
     for one in expected:
         cell, pull = one.cell, "" if one.pull is None else f"{one.pull:.3g}"
-        if (same := (cell.entry, cell.epsilon, pull)) in told:  # of other features: curves know of none
+        if (same := (cell.entry, cell.epsilon, pull)) in shown:  # of other features: curves know of none
             continue
-        told.add(same)
+        shown.add(same)
         label = cell.entry if several else f"{cell.features}/{cell.entry}"
         line = f"  {label:28}{cell.epsilon.rjust(len(_EPSILON))}{pull:>13}   "
         if one.verdict is None:

@@ -95,17 +95,17 @@ def _remove(place: Path) -> None:
 
 def _stood_in(study: str, place: Path) -> tuple[Path, str, list[str]]:
     """The config of the rehearsal, what it changes in words, and what is known of the owner's records."""
-    loaded, own = read_own_study(study)
+    loaded, names = read_own_study(study)
     config, root, drawn = read_config(study), data_root(loaded["data_root"]), {}
-    known = [sentence for name in own for sentence in _known(loaded, name, root)]
+    known = [sentence for name in names for sentence in _known(loaded, name, root)]
     place.mkdir(mode=0o700, parents=True)
     try:
         (place / "data").mkdir()
-        for name in own:
+        for name in names:
             folder = f"drawn-{name}"
             entry = write_stand_in(config["datasets"][name], root, place / "data" / folder, np.random.default_rng())
             drawn[name] = entry | {"location": folder}
-        mine = {Path(config["datasets"][name]["location"]).parts[0] for name in own}
+        mine = {Path(config["datasets"][name]["location"]).parts[0] for name in names}
         for other in root.iterdir():  # public data, networks
             if other.name != NAME and other.name not in mine:
                 (place / "data" / other.name).symlink_to(other.resolve())
@@ -117,7 +117,7 @@ def _stood_in(study: str, place: Path) -> tuple[Path, str, list[str]]:
     config.get("release", {}).pop("book", None)
     path = place / "study.yaml"
     path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
-    return path, ", ".join(own), known
+    return path, ", ".join(names), known
 
 
 def _known(study: dict, name: str, root: Path) -> Iterator[str]:
@@ -127,7 +127,7 @@ def _known(study: dict, name: str, root: Path) -> Iterator[str]:
         StudyError: it has a mistake that a run would refuse.
     """
     entry = study["datasets"][name]
-    yield from (f"datasets.{name}: {told}" for told in look_through(name, entry, root, entry["delta"]))
+    yield from (f"datasets.{name}: {sentence}" for sentence in look_through(name, entry, root, entry["delta"]))
     yield from beside_the_book(study, name)
 
 
@@ -151,20 +151,20 @@ def _tell(place: Path, seconds: float) -> None:
     print(f"\nrehearsed in {seconds / 60:.1f} minutes; results {_megabytes(place / paths.RESULTS):.0f} MB")
     print(f"{'rule':22}{'jobs':>6}{'seconds':>10}{'longest':>10}{'MB at most':>12}")
     for rule, each in sorted(jobs.items(), key=lambda item: -sum(took for took, _ in item[1])):
-        took, held = zip(*each, strict=True)
-        print(f"{rule:22}{len(each):6}{sum(took):10.0f}{max(took):10.0f}{max(held):12.0f}")
+        took, megabytes = zip(*each, strict=True)
+        print(f"{rule:22}{len(each):6}{sum(took):10.0f}{max(took):10.0f}{max(megabytes):12.0f}")
     if (total := place / paths.TOTAL).is_file():
-        for name, found in read_json(total)["datasets"].items():
-            if found["epsilon"] is not None:
-                epsilon, delta = upper_bound(found["epsilon"]), upper_bound(found["delta"])
+        for name, spent in read_json(total)["datasets"].items():
+            if spent["epsilon"] is not None:
+                epsilon, delta = upper_bound(spent["epsilon"]), upper_bound(spent["delta"])
                 print(f"  of {name} the study spends epsilon {epsilon} at delta {delta}, all models together")
-    told: dict[str, None] = {}
+    messages: dict[str, None] = {}
     for path in sorted((place / paths.LOGS).rglob("*.log")):
-        told |= dict.fromkeys(said for _, said in _TOLD.findall(path.read_text(encoding="utf-8", errors="replace")))
-    for said in list(told)[:_MOST]:
-        print(f"  said: {said}")
-    if len(told) > _MOST:
-        print(f"  and {len(told) - _MOST} messages more, in {paths.LOGS} (--keep)")
+        messages |= dict.fromkeys(text for _, text in _TOLD.findall(path.read_text(encoding="utf-8", errors="replace")))
+    for text in list(messages)[:_MOST]:
+        print(f"  said: {text}")
+    if len(messages) > _MOST:
+        print(f"  and {len(messages) - _MOST} messages more, in {paths.LOGS} (--keep)")
 
 
 def _megabytes(folder: Path) -> float:

@@ -41,8 +41,8 @@ def modules() -> dict[str, ModuleType]:
 
 def made(page: str) -> dict[Path, str]:
     """Path -> current text of each generated file: the schemas, and the page with its table replaced."""
-    found = modules()
-    lists = {f"`{name}`": told(module.Parameters) for name, module in found.items()}
+    method_modules = modules()
+    lists = {f"`{name}`": told(module.Parameters) for name, module in method_modules.items()}
     shared = [text for text in lists[_BOTH[0]] if text in lists[_BOTH[1]]]
     lists |= {name: [text for text in lists[name] if text not in shared] for name in _BOTH}
     lists[" and ".join(_BOTH)] = shared
@@ -53,7 +53,7 @@ def made(page: str) -> dict[Path, str]:
         + yaml.safe_dump(
             schema_of(name, module.Parameters, module.ENTRIES), sort_keys=False, allow_unicode=True, width=120
         )
-        for name, module in found.items()
+        for name, module in method_modules.items()
     }
     config = FOLDER / "config.schema.yaml"
     schemas[config] = _READERS.sub(lambda _: _of_readers(), config.read_text(encoding="utf-8"))

@@ -59,8 +59,8 @@ def wipe(folder: str, yes: bool) -> int:
     for path, about in left:
         print(f"  {_size(path):>9}  {path}  {about}")
     kept = [str(place / name) for name in _KEPT if (place / name).exists()]
-    told = "your images and table, and the budget log beside them, are not touched"
-    print(f"  stays: {', '.join(kept) or 'nothing'}; {told}\n{theirs}", end="")
+    untouched = "your images and table, and the budget log beside them, are not touched"
+    print(f"  stays: {', '.join(kept) or 'nothing'}; {untouched}\n{theirs}", end="")
     if not yes:
         answer = ask_on_terminal("Remove these? Models that were paid for cannot be made again. [y/N] ")
         if answer is None:
@@ -82,8 +82,8 @@ def wipe(folder: str, yes: bool) -> int:
 def _refuse_running(place: Path) -> None:
     """Raise a StudyError where a run holds the folder (workflow/run.py)."""
     try:
-        with open(place / _STATE / "dpstudy-run", "rb") as held:
-            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with open(place / _STATE / "dpstudy-run", "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         raise StudyError(f"{place}: a run is under way there; wait for it, or stop it") from None
     except OSError:
@@ -93,18 +93,18 @@ def _refuse_running(place: Path) -> None:
 def _left(place: Path) -> list[tuple[Path, str]]:
     """What is to be removed, and what it has of private records."""
     results, kept = place / paths.RESULTS, {place / name for name in _KEPT}
-    found: list[tuple[Path, str]] = []
+    leftovers: list[tuple[Path, str]] = []
     for path in sorted(results.iterdir()) if results.is_dir() else ():
         if path in kept or path.name not in _MADE:
             continue
         about = _ABOUT.get(path.name, _OTHERS)
         if any(path in keep.parents for keep in kept if keep.exists()):
-            found += [(inner, about) for inner in sorted(path.iterdir()) if inner not in kept]
+            leftovers += [(inner, about) for inner in sorted(path.iterdir()) if inner not in kept]
         else:
-            found.append((path, about))
-    if found and (place / _STATE).is_dir():
-        found.append((place / _STATE, "Snakemake's notes, which name files"))
-    return found
+            leftovers.append((path, about))
+    if leftovers and (place / _STATE).is_dir():
+        leftovers.append((place / _STATE, "Snakemake's notes, which name files"))
+    return leftovers
 
 
 def _foreign(place: Path) -> list[Path]:

@@ -85,5 +85,5 @@ def _config(target: Path, repository: Path) -> Path | None:
     """The study where none is named; None: Snakemake finds it."""
     if target == repository:
         return None
-    own = target / "config.yaml"
-    return own if own.is_file() else repository / "config.yaml"
+    config = target / "config.yaml"
+    return config if config.is_file() else repository / "config.yaml"

@@ -30,10 +30,10 @@ def _made_by(cell: Cell) -> dict[str, object]:
 
 def _settings(cell: Cell) -> dict[str, object]:
     rows = cell.metrics["seeds"]
-    found = {name: " ".join(dict.fromkeys(str(row.get(key)) for row in rows)) for name, key in _OF_SEEDS.items()}
+    settings = {name: " ".join(dict.fromkeys(str(row.get(key)) for row in rows)) for name, key in _OF_SEEDS.items()}
     if tested := dict.fromkeys(_tested(row["tested"]) for row in rows if "tested" in row):
-        found["test records"] = ", ".join(tested)
-    return found | flatten({key: value for key, value in cell.metrics.items() if key not in _NO_SETTING}, cell.path)
+        settings["test records"] = ", ".join(tested)
+    return settings | flatten({key: value for key, value in cell.metrics.items() if key not in _NO_SETTING}, cell.path)
 
 
 def _tested(told: object) -> str:
@@ -44,14 +44,14 @@ def _tested(told: object) -> str:
 def _ledger(cell: Cell) -> dict[str, object]:
     """Events go by their names: one more in the list does not make the others differ."""
     path = cell.path.replace("metrics.json", "ledger.json")
-    found = flatten({key: value for key, value in cell.ledger.items() if key not in _NO_TERM}, path, "ledger")
+    terms = flatten({key: value for key, value in cell.ledger.items() if key not in _NO_TERM}, path, "ledger")
     seen: Counter = Counter()
     for event in cell.ledger["events"]:
         name = str(event.get("name")) if isinstance(event, dict) else ""
         seen[name] += 1
         number = f" ({seen[name]})" if seen[name] > 1 else ""
-        found |= flatten(event, path, f"ledger.events.{name}{number}")
-    return found
+        terms |= flatten(event, path, f"ledger.events.{name}{number}")
+    return terms
 
 
 def _sentences(place: str, a: list, b: list) -> Iterator[Change]:

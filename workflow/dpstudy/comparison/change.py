@@ -71,10 +71,10 @@ def flatten(content: object, where: str, name: str = "") -> dict[str, object]:
     """
     if isinstance(content, dict | list):
         items = content.items() if isinstance(content, dict) else enumerate(content)
-        found: dict[str, object] = {}
+        values: dict[str, object] = {}
         for key, value in items:
-            found |= flatten(value, where, f"{name}.{key}" if name else str(key))
-        return found
+            values |= flatten(value, where, f"{name}.{key}" if name else str(key))
+        return values
     if isinstance(content, float) and not math.isfinite(content):
         raise StudyError(f"{where}: {name} is {content}, which no file of a study holds; run that study again")
     return {name: "null" if content is None else content}

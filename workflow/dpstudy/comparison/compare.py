@@ -68,7 +68,7 @@ def compare(a: str | os.PathLike, b: str | os.PathLike) -> Comparison:
 def _found(a: list[str], b: list[str], changes_of) -> Found:
     in_a, in_b = set(a), set(b)
     both = [name for name in a if name in in_b]
-    differing = {name: found for name in both if (found := changes_of(name))}
+    differing = {name: changes for name in both if (changes := changes_of(name))}
     return Found(
         [name for name in a if name not in in_b], [name for name in b if name not in in_a], len(both), differing
     )

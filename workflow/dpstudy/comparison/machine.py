@@ -25,7 +25,7 @@ def as_json(comparison: Comparison) -> str:
 
 def write_changes(comparison: Comparison, path: str | os.PathLike) -> None:
     """Write every change as a line of CSV; a cell or file that is in one folder alone is one line."""
-    write_csv(path, COLUMNS, (row.values() for found in (comparison.cells, comparison.sheets) for row in _rows(found)))
+    write_csv(path, COLUMNS, (row.values() for part in (comparison.cells, comparison.sheets) for row in _rows(part)))
 
 
 def _content(found: Found) -> dict:

@@ -69,8 +69,8 @@ def _is_metric(key: str) -> bool:
 
 def _check(path: str, entries: list[dict], metric: str) -> None:
     for entry in entries:
-        there = [metric, *(metric + end for end in _ENDS if any(metric + other in entry for other in _ENDS))]
-        for key in there:
+        present = [metric, *(metric + end for end in _ENDS if any(metric + other in entry for other in _ENDS))]
+        for key in present:
             if not is_number(entry.get(key)) or not math.isfinite(entry[key]):
                 raise StudyError(
                     f"{path}: {key} is {entry.get(key)!r}, not a number; delete it and run that study again"

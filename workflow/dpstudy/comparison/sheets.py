@@ -73,13 +73,13 @@ def _read(path: str | os.PathLike) -> tuple[list[str], list[_Row]]:
 
 
 def _by_name(rows: list[_Row], keys: list[str]) -> dict[str, _Row]:
-    found: dict[str, _Row] = {}
+    row_by_name: dict[str, _Row] = {}
     seen: Counter[str] = Counter()
     for row in rows:
         name = "/".join(row[key] or "-" for key in keys)
         seen[name] += 1
-        found[f"{name} ({seen[name]})".strip() if seen[name] > 1 else name] = row
-    return found
+        row_by_name[f"{name} ({seen[name]})".strip() if seen[name] > 1 else name] = row
+    return row_by_name
 
 
 def _value(text: str) -> object:

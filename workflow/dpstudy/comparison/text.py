@@ -15,21 +15,23 @@ _HEAD = ("", "A", "B", "B - A", "two standard errors")
 def as_text(comparison: Comparison) -> str:
     """The comparison as text: counts, then differences in what made the cells, in each cell, and in each table."""
     cells, sheets = comparison.cells, comparison.sheets
-    told = {name: [change for change in found if change.part != MADE_BY] for name, found in cells.changes.items()}
-    told = {name: found for name, found in told.items() if found}
+    changed = {
+        name: [change for change in changes if change.part != MADE_BY] for name, changes in cells.changes.items()
+    }
+    changed = {name: changes for name, changes in changed.items() if changes}
     lines = [f"A: {comparison.a}", f"B: {comparison.b}", "", _counts("cells", cells)]
-    if alone := len(cells.changes) - len(told):
+    if alone := len(cells.changes) - len(changed):
         lines.append(f"of those that differ, {alone:,} do only in what made them")
     lines += _means(cells)
     lines += _only(cells)
-    made = [change for found in cells.changes.values() for change in found if change.part == MADE_BY]
+    made = [change for changes in cells.changes.values() for change in changes if change.part == MADE_BY]
     if made:
         lines += ["", "what made them", *_aligned([("", "A", "B", "cells"), *_origins(made)])]
-    for name, found in told.items():
-        lines += ["", name, *_cell(found)]
+    for name, changes in changed.items():
+        lines += ["", name, *_cell(changes)]
     lines += ["", _counts("CSV files of tables and figures", sheets), *_only(sheets)]
-    for name, found in sheets.changes.items():
-        lines += ["", name, *_sheet(name, found)]
+    for name, changes in sheets.changes.items():
+        lines += ["", name, *_sheet(name, changes)]
     return "\n".join(lines) + "\n"
 
 
@@ -43,7 +45,7 @@ def _counts(kind: str, found: Found) -> str:
 
 def _means(cells: Found) -> Iterator[str]:
     for part, where in ((METRIC, "on the whole test split"), (GROUP, "of groups")):
-        means = [change for found in cells.changes.values() for change in found if change.part == part]
+        means = [change for changes in cells.changes.values() for change in changes if change.part == part]
         if means:
             yield f"means over seeds {where}: {len(means):,} differ, {_beyond(means)}"
 

@@ -38,7 +38,7 @@ def cells_of(tree: str | os.PathLike) -> list[str]:
     if not (tree / "cells").is_dir():
         hint = f", such as {tree / 'results'}" if (tree / "results" / "cells").is_dir() else ""
         raise StudyError(f"{tree}: has no folder cells; name the results folder of a study{hint}")
-    found = []
+    names = []
     for folder in sorted((tree / "cells").glob("/".join("*" * _DEPTH))):
         files = {name for name in os.listdir(folder) if not name.startswith(".")} if folder.is_dir() else set()
         if files:
@@ -47,8 +47,8 @@ def cells_of(tree: str | os.PathLike) -> list[str]:
                 raise StudyError(
                     f"{folder}: half-written, it has no {missing}; finish the study there and compare again"
                 )
-            found.append(folder.relative_to(tree / "cells").as_posix())
-    return found
+            names.append(folder.relative_to(tree / "cells").as_posix())
+    return names
 
 
 def read_cell(tree: str | os.PathLike, name: str) -> Cell:
@@ -63,9 +63,9 @@ def read_cell(tree: str | os.PathLike, name: str) -> Cell:
     _check(folder / "ledger.json", ledger, _LEDGER)
     if not metrics["seeds"] or not all(map(_is_seed, metrics["seeds"])):
         raise StudyError(f"{folder}/metrics.json: damaged, 'seeds' lists no seeds; delete it and run that study again")
-    own = cell_name(*(str(metrics.get(axis)) for axis in _AXES))
-    if own != name:
-        raise StudyError(f"{folder}/metrics.json: is of the cell {own}; delete the folder and run that study again")
+    cell = cell_name(*(str(metrics.get(axis)) for axis in _AXES))
+    if cell != name:
+        raise StudyError(f"{folder}/metrics.json: is of the cell {cell}; delete the folder and run that study again")
     return Cell(name, f"{folder}/metrics.json", metrics, ledger)
 
 

@@ -41,8 +41,8 @@ def options_for(config: dict, entry: str) -> dict:
     options = {key: value for key, value in config["black_box"].items() if key != "entries"}
     steps = options["space"].get("steps", [])
     space = {key: value for key, value in options["space"].items() if key != "steps"}
-    own = steps.get(entry, []) if isinstance(steps, dict) else steps
-    return options | {"space": space | ({"steps": own} if own else {})}
+    entry_steps = steps.get(entry, []) if isinstance(steps, dict) else steps
+    return options | {"space": space | ({"steps": entry_steps} if entry_steps else {})}
 
 
 def check_public(dataset: str, options: dict) -> None:

@@ -52,12 +52,12 @@ def beyond_target(config: dict) -> list[str]:
 
     See `x-beyond-target` of the method's schema.
     """
-    found = []
+    names = []
     for name, entry in config["methods"].items():
         overrides = [o for o in config["overrides"] if name in (matching(o["match"], "entry") or [name])]
         if any(is_beyond_target(entry | more) for more in ({}, *(override["set"] for override in overrides))):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _applies(match: dict, cell: Cell) -> bool:
@@ -82,7 +82,7 @@ def unfold(config: dict) -> list[Cell]:
     they are serve only methods that read them.
     """
     blocks = config.get("cells", [{}])
-    found: dict[Cell, None] = {}
+    cells: dict[Cell, None] = {}
     for block in blocks:
         axes = itertools.product(
             block.get("datasets", config["datasets"]),
@@ -92,8 +92,8 @@ def unfold(config: dict) -> list[Cell]:
         )
         for cell in itertools.starmap(Cell, axes):
             if _fits(config, cell):
-                found[cell] = None
-    return list(found)
+                cells[cell] = None
+    return list(cells)
 
 
 def _fits(config: dict, cell: Cell) -> bool:

@@ -97,13 +97,13 @@ def _entry(entry: Any) -> tuple[str, Mapping]:
 
 
 def _filled_in(name: str, content: dict, words: Mapping) -> dict:
-    there: set[str] = set()
+    fields: set[str] = set()
 
     def text(value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        there.update(_WORD.findall(value))
-        return _WORD.sub(lambda found: str(words.get(found[1], found[0])), value)
+        fields.update(_WORD.findall(value))
+        return _WORD.sub(lambda match: str(words.get(match[1], match[0])), value)
 
     def filled(value: Any) -> Any:
         if isinstance(value, dict):
@@ -115,8 +115,8 @@ def _filled_in(name: str, content: dict, words: Mapping) -> dict:
 
     config = filled(content)
     for word in words:
-        if word not in there:
-            raise StudyError(f"{INCLUDE}: {name}: {{{word}}} stands nowhere in it{suggestion(word, sorted(there))}")
+        if word not in fields:
+            raise StudyError(f"{INCLUDE}: {name}: {{{word}}} stands nowhere in it{suggestion(word, sorted(fields))}")
     return config
 
 
@@ -135,11 +135,11 @@ def _read(name: str, folders: Sequence[Path]) -> dict:
 
 
 def _merged(below: Mapping, above: Mapping) -> dict:
-    found = copy.deepcopy(dict(below))
+    merged = copy.deepcopy(dict(below))
     for key, value in above.items():
-        both = isinstance(value, dict) and isinstance(found.get(key), dict)
-        found[key] = _merged(found[key], value) if both else copy.deepcopy(value)
-    return found
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merged(merged[key], value) if both else copy.deepcopy(value)
+    return merged
 
 
 def _without_null(section: Any) -> Any:

@@ -127,13 +127,13 @@ def _read_overrides(config: dict) -> None:
 
 def _check_useful(config: dict) -> None:
     """Refuse a goal that no score can have; what guessing has depends on the data (command/planning.py)."""
-    said = config.get("useful")
-    if said:
-        _known("useful.metric", said["metric"], metrics.names(), "metric")
-        most = 100 if metrics.metric_of(said["metric"]).percent else 1
+    goals = config.get("useful")
+    if goals:
+        _known("useful.metric", goals["metric"], metrics.names(), "metric")
+        most = 100 if metrics.metric_of(goals["metric"]).percent else 1
         for key in ("at_least", "without_privacy"):
-            if not 0 <= said.get(key, 0) <= most:
-                raise StudyError(f"useful.{key}: {said[key]} of {said['metric']!r}: must be from 0 to {most}")
+            if not 0 <= goals.get(key, 0) <= most:
+                raise StudyError(f"useful.{key}: {goals[key]} of {goals['metric']!r}: must be from 0 to {most}")
 
 
 def _check_cells(config: dict) -> None:

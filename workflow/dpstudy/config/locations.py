@@ -46,17 +46,17 @@ def records_of(config: dict, dataset: str, links: bool = True) -> str:
     entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
     root = data_root({"data_root": "data"} | config)
     sources = [entry, *([entry["extra"]] if "extra" in entry else [])]
-    found: list[str] = []
+    inside: list[str] = []
     around: list[str] = []
     for source in sources:
         folder = Path(root, source["location"]).resolve() if "location" in source else None
         folders = [folder, *(below(folder).linked if links else ())] if folder else []
-        found += [f"{source['reader']} {folder or ''}", *map(str, folders)]
+        inside += [f"{source['reader']} {folder or ''}", *map(str, folders)]
         around += dict.fromkeys(str(parent) for one in folders for parent in one.parents)
-    own, outer = (
-        "+".join(hashlib.sha256(name.encode()).hexdigest()[:16] for name in names) for names in (found, around)
+    inner, outer = (
+        "+".join(hashlib.sha256(name.encode()).hexdigest()[:16] for name in names) for names in (inside, around)
     )
-    return f"{own}<{outer}" if outer else own
+    return f"{inner}<{outer}" if outer else inner
 
 
 def books_of(config: dict, datasets: Collection[str]) -> list[str]:
@@ -66,17 +66,17 @@ def books_of(config: dict, datasets: Collection[str]) -> list[str]:
     write; a study may name one. Whoever reads the same folder, or one around it or inside it, by another `data_root`
     has a book there: that is found and counts, too. Records that come with the program, which are public, have none.
     """
-    root, found = Path(data_root({"data_root": "data"} | config)).resolve(), set()
+    root, books = Path(data_root({"data_root": "data"} | config)).resolve(), set()
     for name in datasets:
         for folder in _folders(config, name):
             if named := config["release"].get("book"):
-                found.add(Path(root, named))
+                books.add(Path(root, named))
                 continue
             real = folder.resolve()
-            found.add((root if real.is_relative_to(root) else folder.parent) / NAME)
+            books.add((root if real.is_relative_to(root) else folder.parent) / NAME)
             outside = (one for one in (real, *below(real).linked) if not one.is_relative_to(root))
-            found |= {one.parent / NAME for one in outside if os.access(one.parent, os.W_OK)}
-    return sorted({*map(str, found), *books_around(folders_looked_at(config, datasets))})
+            books |= {one.parent / NAME for one in outside if os.access(one.parent, os.W_OK)}
+    return sorted({*map(str, books), *books_around(folders_looked_at(config, datasets))})
 
 
 def folders_looked_at(config: dict, datasets: Collection[str]) -> list[str]:

@@ -57,24 +57,24 @@ def check_origin(place: str, options: dict, config: dict) -> None:
     Raises:
         StudyError: it does not, or names no public set of the study.
     """
-    found = options.get("trained_on")
-    if found is None:
+    sources = options.get("trained_on")
+    if sources is None:
         raise StudyError(
             f"{place}: what its weights were trained on was never compared with the private records; list the public "
             f"sets in `trained_on`, so that they are, or write `trained_on: {UNMATCHED}`, which every ledger then says"
         )
-    if isinstance(found, str):
+    if isinstance(sources, str):
         return
     if config["dedup"]["drop"] == "public":
         raise StudyError(
             f"{place}.trained_on: with `dedup.drop: public` no private record is dropped, and weights that were "
             f"brought have seen the public ones that match; use `drop: private`, or write `trained_on: {UNMATCHED}`"
         )
-    for name in found:
+    for name in sources:
         check_known(f"{place}.trained_on", name, config["public"], "public data set")
 
 
 def publics_trained_on(options: dict | None) -> list[str]:
     """The study's public sets that user-supplied weights were trained on."""
-    found = (options or {}).get("trained_on", UNMATCHED)
-    return [] if isinstance(found, str) else list(found)
+    sources = (options or {}).get("trained_on", UNMATCHED)
+    return [] if isinstance(sources, str) else list(sources)

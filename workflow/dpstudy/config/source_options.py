@@ -27,12 +27,12 @@ def check_sources(config: dict, mistakes: Mistakes) -> None:
 
 def _check_reader(place: str, entry: dict) -> None:
     taken = schema("config")["$defs"]["source"]["x-readers"]
-    own = {key for keys in taken.values() for key in keys}
+    reader_keys = {key for keys in taken.values() for key in keys}
     reader = entry["reader"]
     if reader == "image_table" and "table" not in entry:
         raise StudyError(f"{place}: the key 'table' is missing; it names a CSV or parquet file in `location`")
     for key in entry:
-        if key in own and key not in taken[reader]:
+        if key in reader_keys and key not in taken[reader]:
             takes = ", ".join(taken[reader]) or "none of its own"
             raise StudyError(f"{place}.{key}: the reader {reader!r} does not take this key; it takes {takes}")
     if "location" in taken[reader] and "location" not in entry:
@@ -61,8 +61,8 @@ def _check_unit(place: str, dataset: dict) -> None:
         raise StudyError(f"{place}.contributions: with per_subject: 1 there is nothing to average; raise per_subject")
     if dataset["reader"] == "image_table" and "subject_column" not in dataset:
         raise StudyError(f"{place}: the key 'subject_column' is missing; unit: subject needs to know whose each row is")
-    for key, there in (("splits.records", "records" in dataset["splits"]), ("extra", "extra" in dataset)):
-        if there:
+    for key, given in (("splits.records", "records" in dataset["splits"]), ("extra", "extra" in dataset)):
+        if given:
             raise StudyError(
                 f"{place}.{key}: does not go with unit: subject, whose records would push others out or belong to "
                 "nobody; leave it out"
@@ -118,12 +118,12 @@ def _named(place: str, name: str | dict, config: dict) -> dict:
     if isinstance(name, dict):
         raise StudyError(f"{place}: is no name; give the feature set a name under `features`, and write that here")
     check_known(place, name, config["features"], "feature set")
-    found = config["features"][name]
-    if found["extractor"] in NOT_COMPUTED:
-        raise StudyError(f"{place}: the extractor {found['extractor']!r} computes no features from images")
-    if "fit" in found:
-        raise StudyError(f"{place}: has a projection, the fit {found['fit']!r}; name a feature set without one")
-    return found
+    options = config["features"][name]
+    if options["extractor"] in NOT_COMPUTED:
+        raise StudyError(f"{place}: the extractor {options['extractor']!r} computes no features from images")
+    if "fit" in options:
+        raise StudyError(f"{place}: has a projection, the fit {options['fit']!r}; name a feature set without one")
+    return options
 
 
 def check_features(place: str, features: dict, config: dict) -> None:
@@ -196,9 +196,9 @@ def _check_package(place: str, features: dict, weights: dict) -> None:
 def _check_extractor(place: str, options: dict) -> None:
     """Each feature set's keys are those that its extractor takes."""
     extractor, rules = options["extractor"], schema("config")["$defs"]["features"]
-    own = {key for keys in rules["x-extractors"].values() for key in keys}
+    extractor_keys = {key for keys in rules["x-extractors"].values() for key in keys}
     for key in options:
-        if key in own and key not in rules["x-extractors"][extractor]:
+        if key in extractor_keys and key not in rules["x-extractors"][extractor]:
             raise StudyError(f"{place}.{key}: the extractor {extractor!r} does not take this key")
     for key in rules["x-required"].get(extractor, []):
         if key not in options:

@@ -70,31 +70,31 @@ def _with_published(table: Any) -> Any:
     common, rows = table.get("published"), table.get("rows")
     if not isinstance(common, dict) or not isinstance(rows, list):
         return table
-    found = [
+    merged = [
         row | {"published": common | row["published"]}
         if isinstance(row, dict) and isinstance(row.get("published"), dict)
         else row
         for row in rows
     ]
-    return {key: value for key, value in table.items() if key != "published"} | {"rows": found}
+    return {key: value for key, value in table.items() if key != "published"} | {"rows": merged}
 
 
 def _swept(section: str, entries: dict) -> tuple[dict, dict[str, dict[str, Any]]]:
     """The entries of a section with sweeps written out, and what each of those was filled in with."""
-    found: dict = {}
+    written_out: dict = {}
     values: dict[str, dict[str, Any]] = {}
     for name, entry in entries.items():
         place = f"{section}.{name}"
         sweeps = isinstance(entry, dict) and "sweep" in entry
         for one, settings, filled in _combinations(place, name, entry) if sweeps else [(name, entry, None)]:
-            if one in found:
+            if one in written_out:
                 raise StudyError(
                     f"{place}: gives the name {one!r} twice; a field of each axis in the name tells them apart"
                 )
-            found[one] = settings
+            written_out[one] = settings
             if filled is not None:
                 values[one] = filled
-    return found, values
+    return written_out, values
 
 
 def _combinations(place: str, name: str, entry: dict) -> Iterator[tuple[str, dict, dict[str, Any]]]:
@@ -144,10 +144,10 @@ class _Globs:
         if isinstance(value, dict):
             return {key: self._of_key(key, item, f"{place}.{key}") for key, item in value.items()}
         if isinstance(value, list):
-            found: list = []
+            items: list = []
             for number, item in enumerate(value):
-                found += self._items(item, f"{place}[{number}]")
-            return found
+                items += self._items(item, f"{place}[{number}]")
+            return items
         return value
 
     def _of_key(self, key: str, value: Any, place: str) -> Any:
@@ -156,15 +156,15 @@ class _Globs:
         if key == "match" and isinstance(value, dict):  # of an override: lists of names, or one name
             value = {axis: [names] if _is_glob(names) else names for axis, names in value.items()}
         elif isinstance(value, dict) and self._axes(value):  # of a role: one place, or a list of them
-            found = self._items(value, place)
-            return found if len(found) != 1 else found[0]
+            items = self._items(value, place)
+            return items if len(items) != 1 else items[0]
         return self.read(value, place)
 
     def _listed(self, key: str, names: list, place: str) -> list:
-        found: list = []
+        matches: list = []
         for name in names:
-            found += self._fitting(key, name, place) if _is_glob(name) else [name]
-        return found
+            matches += self._fitting(key, name, place) if _is_glob(name) else [name]
+        return matches
 
     def _axes(self, item: dict) -> list[str]:
         return [key for key in item if key in _AXES and _is_glob(item[key])]
@@ -174,13 +174,13 @@ class _Globs:
         axes = self._axes(item) if isinstance(item, dict) else []
         if not axes:
             return [self.read(item, place)]
-        found = []
+        items = []
         for names in itertools.product(*(self._fitting(axis, item[axis], f"{place}.{axis}") for axis in axes)):
             one = copy.deepcopy(item) | dict(zip(axes, names, strict=True))
             if isinstance(one.get("label"), str):
                 one["label"] = _FIELD.sub(self._value(one, f"{place}.label"), one["label"])
-            found.append(self.read(one, place))
-        return found
+            items.append(self.read(one, place))
+        return items
 
     def _value(self, item: dict, place: str) -> Callable[[re.Match], str]:
         values: dict[str, Any] = {}
@@ -203,11 +203,11 @@ class _Globs:
 
     def _fitting(self, key: str, glob: str, place: str) -> list[str]:
         section = _AXES[key]
-        found = [name for name in self._names.get(section, []) if fnmatch.fnmatchcase(str(name), glob)]
-        if not found:
+        fitting = [name for name in self._names.get(section, []) if fnmatch.fnmatchcase(str(name), glob)]
+        if not fitting:
             close = suggestion(glob, self._names.get(section, []))
             raise StudyError(f"{place}: no {_SECTIONS[section]} fits {glob!r}{close}")
-        return found
+        return fitting
 
 
 def _is_glob(name: Any) -> bool:

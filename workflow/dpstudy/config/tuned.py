@@ -27,8 +27,8 @@ def pays(options: dict) -> bool:
 def unpaid_searches(config: dict) -> list[str]:
     """The method entries, in the config's order, with private cells tuned by a search that no ledger counts."""
     private = ((cell, cell.options(config)) for cell in unfold(config) if cell.epsilon != "inf")
-    found = {cell.entry for cell, options in private if "tuning" in options and not pays(options)}
-    return [name for name in config["methods"] if name in found]
+    unpaid = {cell.entry for cell, options in private if "tuning" in options and not pays(options)}
+    return [name for name in config["methods"] if name in unpaid]
 
 
 def tuned_on(options: dict, tuning: dict) -> str:
@@ -97,8 +97,8 @@ def check_calibration(entry: str, options: dict, name: str, dataset: dict) -> No
     if options.get("thresholds"):
         from dpstudy.methods.operating_points import MOST_CLASSES
 
-        told = dataset.get("classes") or dataset.get("label_columns") or ()
-        classes = told if isinstance(told, int) else len(told)
+        listed = dataset.get("classes") or dataset.get("label_columns") or ()
+        classes = listed if isinstance(listed, int) else len(listed)
         if classes > MOST_CLASSES:
             raise StudyError(
                 f"methods.{entry}.thresholds: are for at most {MOST_CLASSES} classes, and {name!r} has {classes}; "

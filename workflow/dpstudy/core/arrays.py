@@ -78,10 +78,10 @@ def has_driver() -> bool:
     Raises:
         StudyError: the variable says something else.
     """
-    if said := os.environ.get(SWITCH, ""):
-        if said not in ("0", "1"):
-            raise StudyError(f"{SWITCH}={said}: is 1 where jobs have a GPU, 0 where they have none, or not set")
-        return said == "1"
+    if switch := os.environ.get(SWITCH, ""):
+        if switch not in ("0", "1"):
+            raise StudyError(f"{SWITCH}={switch}: is 1 where jobs have a GPU, 0 where they have none, or not set")
+        return switch == "1"
     if "SLURM_JOB_ID" in os.environ and not any(map(os.environ.get, _GIVEN)):
         return False
     return any(map(os.path.exists, _DRIVERS)) or shutil.which("nvidia-smi") is not None
@@ -160,9 +160,9 @@ def subtract_targets(scores: Array, labels: Array) -> None:
 def one_hot(labels: Array, classes: int) -> Array:
     """(n, m) float32 one-hot vectors of (n,) class indices."""
     where = place_of(labels)
-    found = where.zeros(len(labels), classes)
-    found[where.places(len(labels)), labels] = 1.0
-    return found
+    encoded = where.zeros(len(labels), classes)
+    encoded[where.places(len(labels)), labels] = 1.0
+    return encoded
 
 
 def threads_of_products() -> int:

@@ -26,9 +26,9 @@ def opener(package: str, kind: str, name: object) -> ModuleType:
     """
     module = _find(package, name)
     if module is None:
-        names = [found.name for found in pkgutil.iter_modules(importlib.import_module(package).__path__)]
-        there = sorted(other for other in names if _find(package, other))
-        raise StudyError(f"{kind} {name!r} does not exist{suggestion(name, there)}; there are {', '.join(there)}")
+        names = [module_info.name for module_info in pkgutil.iter_modules(importlib.import_module(package).__path__)]
+        existing = sorted(other for other in names if _find(package, other))
+        raise StudyError(f"{kind} {name!r} does not exist{suggestion(name, existing)}; there are {', '.join(existing)}")
     return module
 
 

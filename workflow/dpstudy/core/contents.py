@@ -43,8 +43,8 @@ def _digest(facts: dict, files: list[Path]) -> str:
             for chunk in table.column(name).chunks:
                 for hasher, part in zip(columns[name], _parts(chunk), strict=True):
                     hasher.update(part)
-    found = {name: [hasher.hexdigest() for hasher in hashers] for name, hashers in columns.items()}
-    return hashlib.sha256(json.dumps([facts, found], sort_keys=True).encode()).hexdigest()
+    digests = {name: [hasher.hexdigest() for hasher in hashers] for name, hashers in columns.items()}
+    return hashlib.sha256(json.dumps([facts, digests], sort_keys=True).encode()).hexdigest()
 
 
 def _parts(chunk) -> tuple:

@@ -73,8 +73,8 @@ def _own_folder(path: Path) -> int:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         raise StudyError(_NO_FOLDER.format(path, error.strerror)) from None
-    found = os.fstat(folder)
-    if found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077:
+    status = os.fstat(folder)
+    if status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077:
         return folder
     os.close(folder)
     raise StudyError(_NO_FOLDER.format(path, "it is open to others, or another user's"))

@@ -48,10 +48,10 @@ def progress(
         from tqdm import tqdm
 
         bar = tqdm(items, desc=what, total=total, leave=False, mininterval=0.5, file=sys.stderr)
-        said = time.monotonic()
+        last_time = time.monotonic()
         for done, item in enumerate(bar):
-            if note and done and time.monotonic() - said >= _LINE_SECONDS:
-                said = time.monotonic()
+            if note and done and time.monotonic() - last_time >= _LINE_SECONDS:
+                last_time = time.monotonic()
                 bar.set_postfix_str(note(done))
             yield item
 
@@ -75,15 +75,15 @@ def _with_lines(
 ) -> Iterator[T]:
     """Hand on the items, and tell each outlet how far they are every so many seconds."""
     started = time.monotonic()
-    told = dict.fromkeys(outlets, started)
+    last_times = dict.fromkeys(outlets, started)
     for done, item in enumerate(items):
         now = time.monotonic()
         if done <= before:
             started = now
-        elif due := [tell for tell, seconds in outlets.items() if now - told[tell] >= seconds]:
+        elif due := [tell for tell, seconds in outlets.items() if now - last_times[tell] >= seconds]:
             more = f", {note(done)}" if note else ""
             for tell in due:
-                told[tell] = now
+                last_times[tell] = now
                 tell(f"{what}: {_how_far(done, total, (now - started) / (done - before))}{more}")
         yield item
 

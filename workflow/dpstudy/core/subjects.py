@@ -61,19 +61,19 @@ def check_named(values: Iterable, where: Callable[[int], str], column: str = "",
         StudyError: with the number of such rows; or a long number was rounded, so that persons may have become one.
     """
     texts = [_text(value) for value in values]
-    there = f" in the column {column!r}" if column else ""
+    place = f" in the column {column!r}" if column else ""
     nobody, rounded = (
         [row for row, text in enumerate(texts) if text in wrong]
         for wrong in ({*filter(names_nobody, set(texts))}, {text for text in set(texts) if _is_rounded(text, exact)})
     )
     first = (nobody or rounded or [0])[0]
     if nobody:
-        said = f"names no subject, but {texts[first]!r}{there}" if texts[first] or not column else f"no value{there}"
+        fault = f"names no subject, but {texts[first]!r}{place}" if texts[first] or not column else f"no value{place}"
         advice = "they would count as one person: leave them out, or say whose each is"
-        raise StudyError(f"{where(first)}: {said} ({len(nobody)} of {len(texts)} rows); {advice}")
+        raise StudyError(f"{where(first)}: {fault} ({len(nobody)} of {len(texts)} rows); {advice}")
     if rounded:
         raise StudyError(
-            f"{where(first)}: {texts[first]!r}{there} is a long number that was rounded ({len(rounded)} of {len(texts)}"
+            f"{where(first)}: {texts[first]!r}{place} is a long number that was rounded ({len(rounded)} of {len(texts)}"
             " rows), so that several persons may have become one; keep such numbers as text"
         )
 

@@ -42,15 +42,15 @@ def run(module: str, content: dict, processes: int, threads: int) -> None:
         environment = os.environ | ending_with_me() | {"OMP_NUM_THREADS": str(max(1, threads // processes))}
         if sys.stderr.isatty():
             environment[SHOWN] = "yes"
-        status, said = _run(command, environment)
+        status, errors = _run(command, environment)
     if status:
-        if signal := _killed("".join(said)):
+        if signal := _killed("".join(errors)):
             raise StudyError(
                 f"one of the {processes} processes that share this job was ended by {signal} (by somebody, or for "
                 "want of memory); run the same command again: a training goes on from its last checkpoint"
             )
-        sentences = [line for line in said if line.startswith("dpstudy: ")]
-        sys.stderr.write("".join(sentences[:1] or said))
+        sentences = [line for line in errors if line.startswith("dpstudy: ")]
+        sys.stderr.write("".join(sentences[:1] or errors))
         raise SystemExit(1)
 
 
@@ -60,19 +60,19 @@ def _killed(said: str) -> str | None:
     torchrun ends them by SIGTERM, or, as it says, SIGKILL; it may take any of those for the first that failed.
     """
     _, _, first = said.partition(_FIRST)
-    if found := _ENDED.search(first):
-        return found[1]
+    if match := _ENDED.search(first):
+        return match[1]
     others = {signal for signal in _ENDED.findall(said) if signal != "SIGTERM"}
     return None if "forcefully exiting" in said else next(iter(sorted(others)), None)
 
 
 def _run(command: list[str], environment: dict[str, str]) -> tuple[int, list[str]]:
     """The exit status, and what was said on standard error but progress, which is passed on at once."""
-    said = []
+    lines = []
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr or ():
             if line.startswith(LINE):
                 sys.stderr.write(line)
             else:
-                said.append(line)
-    return process.returncode, said
+                lines.append(line)
+    return process.returncode, lines

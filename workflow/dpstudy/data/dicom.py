@@ -141,21 +141,21 @@ def _grey(dataset: "Dataset", pixels: np.ndarray, window: Window | None, where: 
         (dataset.get("RescaleSlope") or 1, dataset.get("RescaleIntercept") or 0) == (1, 0)
     )
     values = pixels if plain else np.asarray(apply_modality_lut(pixels, dataset))  # which makes fractions of them
-    bits, own = dataset.BitsStored, bool(dataset.get("VOILUTSequence") or dataset.get("WindowWidth") is not None)
-    if bits <= 8 and values.dtype.kind == "u" and not (own and window == FILE):
-        found = seen_through(values, 2.0 ** (bits - 1), 2.0**bits)
+    bits, has_window = dataset.BitsStored, bool(dataset.get("VOILUTSequence") or dataset.get("WindowWidth") is not None)
+    if bits <= 8 and values.dtype.kind == "u" and not (has_window and window == FILE):
+        grey = seen_through(values, 2.0 ** (bits - 1), 2.0**bits)
     elif window is None:
         raise StudyError(
             f"{where} has {bits} bits a channel, or numbers with a sign or a point, and images are read at 8: {REMEDY}"
         )
     elif not isinstance(window, str):
-        found = seen_through(values, *window)
+        grey = seen_through(values, *window)
     elif dataset.get("VOILUTSequence"):
         bits = dataset.VOILUTSequence[0].LUTDescriptor[2]
-        found = seen_through(apply_voi(np.rint(values).astype(np.int64), dataset), 2.0 ** (bits - 1), 2.0**bits)
+        grey = seen_through(apply_voi(np.rint(values).astype(np.int64), dataset), 2.0 ** (bits - 1), 2.0**bits)
     else:
-        found = _own_window(dataset, values, where)
-    return 255 - found if dataset.PhotometricInterpretation == "MONOCHROME1" else found
+        grey = _own_window(dataset, values, where)
+    return 255 - grey if dataset.PhotometricInterpretation == "MONOCHROME1" else grey
 
 
 def _own_window(dataset: "Dataset", values: np.ndarray, where: str) -> np.ndarray:

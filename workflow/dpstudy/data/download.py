@@ -55,9 +55,9 @@ def _fetch_one(path: Path, url: str, expected: str) -> None:
             raise StudyError(
                 f"{path}: cannot be fetched from {url} ({error}); fetch it by hand into this folder"
             ) from None
-        found = sha256(temporary)
-        if found != expected:
-            raise StudyError(f"{path}: {url} has SHA-256 {found}, not {expected}; it was not kept")
+        digest = sha256(temporary)
+        if digest != expected:
+            raise StudyError(f"{path}: {url} has SHA-256 {digest}, not {expected}; it was not kept")
 
 
 @contextlib.contextmanager

@@ -65,7 +65,7 @@ class InParquet:
         Raises:
             StudyError: a row has none.
         """
-        found: dict[int, Held] = {}
+        by_row: dict[int, Held] = {}
         inside = np.searchsorted(self._starts, indices, side="right") - 1
         for place in np.unique(inside):
             path, group = self._groups[place]
@@ -73,8 +73,8 @@ class InParquet:
                 file = parquet.ParquetFile(path, page_checksum_verification=True)
                 values = file.read_row_group(group, [self._column], use_threads=False).column(0)
             for row in indices[inside == place]:
-                found[row] = self._held(values[int(row - self._starts[place])].as_py(), int(row))
-        return [found[row] for row in indices]
+                by_row[row] = self._held(values[int(row - self._starts[place])].as_py(), int(row))
+        return [by_row[row] for row in indices]
 
     def _held(self, value: object, row: int) -> Held:
         content = value.get("bytes") if isinstance(value, dict) else value
@@ -90,8 +90,8 @@ class InParquet:
         for path in self._paths:  # of the images the names alone are read
             with _readable(path):
                 column = parquet.ParquetFile(path).read([f"{self._column}.path"], use_threads=False).column(0)
-            found = [value["path"] if isinstance(value, dict) else value for value in column.to_pylist()]
-            names += [name if isinstance(name, str) else "" for name in found]
+            values = [value["path"] if isinstance(value, dict) else value for value in column.to_pylist()]
+            names += [name if isinstance(name, str) else "" for name in values]
         if not any(names):
             return None
         first: dict[str, int] = {}
@@ -155,18 +155,18 @@ class InArchives:
 
     def read(self, indices: np.ndarray) -> list[Held]:
         """The image files of these rows, in this order."""
-        found = []
+        files = []
         for index in indices:
             path, start, size = self._images[index]
             with open(path, "rb") as file:
                 file.seek(start)
-                found.append(Held(self.names[index], file.read(size)))
-        return found
+                files.append(Held(self.names[index], file.read(size)))
+        return files
 
 
 def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:
     """sample -> what follows the first dot -> member, in the archive's order."""
-    found: dict[str, dict[str, tarfile.TarInfo]] = {}
+    samples: dict[str, dict[str, tarfile.TarInfo]] = {}
     try:
         with tarfile.open(path, "r:") as archive:
             for member in archive:
@@ -174,19 +174,19 @@ def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:
                 stem, _, end = name.partition(".")
                 if not member.isreg() or not stem or not end:
                     continue
-                sample = found.setdefault(f"{folder}/{stem}".lstrip("./"), {})
+                sample = samples.setdefault(f"{folder}/{stem}".lstrip("./"), {})
                 if end.lower() in sample:
                     raise StudyError(f"{path}: two members have the name {member.name!r}; write the archive anew")
                 sample[end.lower()] = member
     except (tarfile.TarError, OSError, UnicodeError) as error:
         packed = "; if it is compressed, unpack it" if isinstance(error, tarfile.ReadError) else ""
         raise StudyError(f"{path}: it is no tar file, or damaged ({str(error).splitlines()[0]}){packed}") from None
-    return found
+    return samples
 
 
 def _fields(path: Path, key: str, members: dict[str, tarfile.TarInfo]) -> dict[str, str]:
     """The columns of one sample."""
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     with open(path, "rb") as file:
         for end, member in members.items():
             if end not in ("cls", "txt", "json"):
@@ -201,5 +201,5 @@ def _fields(path: Path, key: str, members: dict[str, tarfile.TarInfo]) -> dict[s
                 raise StudyError(f"{path}: {member.name}: its JSON is no object, with a name for each value")
             for name, value in fields.items():
                 if isinstance(value, str | int | float) or value is None:
-                    found[heading(name)] = cell_text(value)
-    return found
+                    columns[heading(name)] = cell_text(value)
+    return columns

@@ -54,11 +54,11 @@ class _Enlarged:
     def read(self, pool: str, indices: np.ndarray) -> Records:
         if pool != EXTRA:
             return self._own.read(pool, indices)
-        found = self._extra.read(self._pool, self._places[indices])
-        ours, theirs = _kind(self._own.read(self._own.pools[0], np.zeros(1, np.int64))), _kind(found)
+        records = self._extra.read(self._pool, self._places[indices])
+        ours, theirs = _kind(self._own.read(self._own.pools[0], np.zeros(1, np.int64))), _kind(records)
         if ours != theirs:
             raise StudyError(f"extra: its records have {theirs}, those of the data set {ours}; they must be the same")
-        return Records(self.rows(EXTRA).ids[indices], found.images, found.labels)
+        return Records(self.rows(EXTRA).ids[indices], records.images, records.labels)
 
 
 def _kind(records: Records) -> str:

@@ -31,13 +31,13 @@ def _as_it_is(values: np.ndarray) -> np.ndarray:
 
 
 def _banded(table: TextTable, entry: dict) -> np.ndarray:
-    found = np.empty(table.rows, dtype=object)
+    bands = np.empty(table.rows, dtype=object)
     for row, text in enumerate(table.column(entry["column"], empty=True)):
-        found[row] = band_of(text, entry["bands"])
-        if found[row] is None:
+        bands[row] = band_of(text, entry["bands"])
+        if bands[row] is None:
             point = " with a point" if "," in text else ""
             raise StudyError(
                 f"{table.where(row)}: {text!r} in the column {entry['column']!r} is no number; `bands` need a number"
                 f"{point}, or an empty field for {UNKNOWN}"
             )
-    return found
+    return bands

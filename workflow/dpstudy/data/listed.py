@@ -86,8 +86,8 @@ def age_bands(ages: Iterable[str]) -> np.ndarray:
     """(n,) names of age bands from ages in years ("57" or "057Y"): under 40, 40-59, 60-79, 80 and over, unknown."""
     bands = []
     for text in ages:
-        found = _AGE.fullmatch(str(text).strip())
-        years = int(found[1] or 0) if found else None
+        match = _AGE.fullmatch(str(text).strip())
+        years = int(match[1] or 0) if match else None
         if years is None or years > 120:
             bands.append("unknown")
         else:

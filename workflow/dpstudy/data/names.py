@@ -63,11 +63,11 @@ def split_fractions(splits: dict) -> Fractions:
     if splits.get("left_out") and "records" in splits:
         raise StudyError("splits: give either left_out, a fraction, or records, a number")
     parts = splits.get("test"), splits.get("validation", 0), splits.get("left_out", 0)
-    found = Fractions(*parts, splits.get("records"), splits.get("draw", 0))
-    if (found.test or 0) + found.validation + found.left_out >= 1:
+    fractions = Fractions(*parts, splits.get("records"), splits.get("draw", 0))
+    if (fractions.test or 0) + fractions.validation + fractions.left_out >= 1:
         named = ", ".join(f"{name} {value}" for name, value in splits.items())
         raise StudyError(f"splits: {named} leave nothing for train")
-    return found
+    return fractions
 
 
 def split_names(options: dict, private: bool = True) -> tuple[str, ...]:
@@ -78,8 +78,8 @@ def split_names(options: dict, private: bool = True) -> tuple[str, ...]:
     Raises:
         StudyError: as for `split_fractions`.
     """
-    found = split_fractions(splits_of(options, private))
-    return ("train", *(["validation"] if found.validation else []), *(["test"] if found.test != 0 else []))
+    fractions = split_fractions(splits_of(options, private))
+    return ("train", *(["validation"] if fractions.validation else []), *(["test"] if fractions.test != 0 else []))
 
 
 def splits_of(options: dict, private: bool) -> dict:
@@ -103,11 +103,11 @@ def caveats(options: dict, numbered: bool = False) -> list[str]:
     cut = [TRUNCATED.format(options["positives"])] if options.get("beyond") == "truncate" else []
     splits = options.get("splits", {})
     decided = any(splits.values()) or options.get("unit") == "subject" or options.get("beyond") == "truncate"
-    own = own_data(options.get("reader")) and may_be_numbered(options)
-    goes_by_numbers = own and decided and (numbered or options["reader"] == LABELS)
+    named_by_owner = own_data(options.get("reader")) and may_be_numbered(options)
+    goes_by_numbers = named_by_owner and decided and (numbered or options["reader"] == LABELS)
     weighed = [WEIGHED] if "class_weights" in options else []
-    told = [*([CHOSEN] if chosen else []), *cut, *weighed, *([NUMBERED] if goes_by_numbers else [])]
-    return [*options.get("not_accounted", []), *told]
+    sentences = [*([CHOSEN] if chosen else []), *cut, *weighed, *([NUMBERED] if goes_by_numbers else [])]
+    return [*options.get("not_accounted", []), *sentences]
 
 
 def is_drawn_by(reader: str) -> bool:

@@ -71,8 +71,8 @@ def _persons(options: dict, records: Records) -> Iterator[str]:
 
 def _groups(records: Records) -> Iterator[str]:
     for name, values in records.groups.items():
-        found = sorted(set(values))
-        if len(found) == 1:
-            yield f"all records are of one group {name!r} ({found[0]!r}); is the column right?"
-        if len(found) > _MANY_GROUPS:
-            yield f"the groups {name!r} are {len(found)}; give bands, or another column"
+        distinct = sorted(set(values))
+        if len(distinct) == 1:
+            yield f"all records are of one group {name!r} ({distinct[0]!r}); is the column right?"
+        if len(distinct) > _MANY_GROUPS:
+            yield f"the groups {name!r} are {len(distinct)}; give bands, or another column"

@@ -27,11 +27,11 @@ def own_reader(options: dict) -> str | None:
 
 def with_own_names(options: dict) -> dict:
     """The config entry for `open_reader`, with a mark on sources of the user's own records (data/own_names.py)."""
-    own = own_sources(options)
-    told = options | {"own_names": any(source is options for source in own)}
+    sources = own_sources(options)
+    entry = options | {"own_names": any(source is options for source in sources)}
     if "extra" in options:
-        told["extra"] = options["extra"] | {"own_names": any(source is options["extra"] for source in own)}
-    return told
+        entry["extra"] = options["extra"] | {"own_names": any(source is options["extra"] for source in sources)}
+    return entry
 
 
 def test_is_public(options: dict) -> bool:

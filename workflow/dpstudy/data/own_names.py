@@ -87,12 +87,12 @@ def _images(records: Records) -> np.ndarray:
 
 def _digests(records: Records) -> list[str]:
     """A hash of all that each record holds."""
-    found = []
+    digests = []
     for row, image in enumerate(_images(records)):
         subject = None if records.subjects is None else name_of(records.subjects[row])
         groups = {name: values[row] for name, values in records.groups.items()}
         facts = json.dumps([image.shape, records.labels[row].tolist(), subject, groups], sort_keys=True)
         digest = hashlib.sha256(facts.encode())
         digest.update(image.tobytes())
-        found.append(digest.hexdigest()[:_DIGITS])
-    return found
+        digests.append(digest.hexdigest()[:_DIGITS])
+    return digests

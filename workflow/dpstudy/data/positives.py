@@ -20,8 +20,8 @@ def at_most(records: Records, most: int) -> Records:
         return records
     labels = records.labels.copy()
     for row in np.flatnonzero(labels.sum(1) > most):
-        found = np.flatnonzero(labels[row])
-        labels[row, sorted(found.tolist(), key=lambda label: _place(records.ids[row], label))[most:]] = 0
+        positive = np.flatnonzero(labels[row])
+        labels[row, sorted(positive.tolist(), key=lambda label: _place(records.ids[row], label))[most:]] = 0
     return replace(records, labels=labels)
 
 

@@ -49,7 +49,7 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
     Raises:
         StudyError: as `prepare_shard`, but for what only the other images can show.
     """
-    told: list[str] = []
+    sentences: list[str] = []
     with _named(dataset):
         reader = _private(options, data_root, numbered)
         splits = _splits(reader, options, "train", True)
@@ -58,11 +58,11 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
             check_files(rows)
             if len(rows) and not options.get("unreadable"):
                 images = reader.read(pool, np.zeros(1, np.int64)).images
-                told += [] if images is None else odd_look(options, images[0])
+                sentences += [] if images is None else odd_look(options, images[0])
     check_delta(dataset, options | {"delta": delta}, _learned_from(reader, splits, options))
     plain = {key: value for key, value in options.items() if key != "extra"}
-    told += [in_both(pools), *odd(options, open_reader(options["reader"], plain, data_root))]
-    return [sentence for sentence in told if sentence]
+    sentences += [in_both(pools), *odd(options, open_reader(options["reader"], plain, data_root))]
+    return [sentence for sentence in sentences if sentence]
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ def sizes(dataset: str, options: dict, data_root: Path) -> Sizes:
                 "plan; `release: {budget: ...}` holds a run to what you allow"
             )
         splits = _splits(reader, options, "train", True)
-        told = {pool: plain.known(pool).labels for pool in plain.pools}
-        labels = np.concatenate([told[pool][indices] for pool, indices in splits["train"] if pool in told])
+        labels_of = {pool: plain.known(pool).labels for pool in plain.pools}
+        labels = np.concatenate([labels_of[pool][indices] for pool, indices in splits["train"] if pool in labels_of])
         count = {name: sum(len(indices) for _, indices in parts) for name, parts in splits.items()}
     classes = list(reader.classes)
     borne = labels.mean(0) if reader.multi_label else np.bincount(labels, minlength=len(classes)) / len(labels)
@@ -239,7 +239,7 @@ def _splits(reader: Reader, options: dict, split: str, private: bool) -> dict[st
 
 def _learned_from(reader: Reader, splits: dict[str, Parts], options: dict) -> int:
     """How many units, records or subjects, train and validation have together."""
-    parts = [part for name, found in splits.items() if name != "test" for part in found]
+    parts = [part for name, of_split in splits.items() if name != "test" for part in of_split]
     if options.get("unit") == "subject":
         return len({subject for pool, indices in parts for subject in reader.rows(pool).known_subjects[indices]})
     return sum(len(indices) for _, indices in parts)
@@ -281,8 +281,8 @@ def _asked(reader: Reader, pool: str, indices: np.ndarray, rows: Rows) -> Record
     """
     records = reader.read(pool, indices)
     for what in ("ids", "subjects"):
-        said, found = getattr(rows, what), getattr(records, what)
-        if said is not None and not (found is not None and np.array_equal(said[indices], found)):
+        expected, read = getattr(rows, what), getattr(records, what)
+        if expected is not None and not (read is not None and np.array_equal(expected[indices], read)):
             raise StudyError(f"its reader gives records of the pool {pool!r} with other {what} than its `rows` say")
     return records
 
@@ -295,11 +295,11 @@ def _readable(reader: Reader, pool: str, indices: np.ndarray, lost: list[str], r
     try:
         return [_asked(reader, pool, indices, rows)]
     except UnreadableImageError:
-        found = []
+        records = []
     for index in indices:
         try:
-            found.append(_asked(reader, pool, np.array([index]), rows))
+            records.append(_asked(reader, pool, np.array([index]), rows))
         except UnreadableImageError as error:
             lost.append(str(error))
             logging.getLogger("dpstudy").warning("cannot be read: %s", error)
-    return found
+    return records

@@ -46,8 +46,8 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
     reader, folder = options["reader"], on_disk(Path(data_root), str(options.get("location", "")))
     try:
         if reader == "arrays":
-            held = sum(path.stat().st_size for path in folder.glob("*_images.npy"))
-            return ShardSize(0, math.ceil(held * _share(options, split) / options.get("shards", 1)))
+            stored = sum(path.stat().st_size for path in folder.glob("*_images.npy"))
+            return ShardSize(0, math.ceil(stored * _share(options, split) / options.get("shards", 1)))
         if reader == "idx":
             return _idx_size(options, folder, split)
         if reader in _FOLDERS:
@@ -58,11 +58,11 @@ def shard_size(options: dict, data_root: str | os.PathLike, split: str) -> Shard
             records = sum(_rows_of(str(path)) for path in lists) if lists else _rows_of("")
         most = (options.get("splits") or {}).get("records", math.inf)
         chosen = min(records * _share(options, split), most)
-        held = chosen / options.get("shards", 1) + (records if "mosaic" in options else 0)
+        records_held = chosen / options.get("shards", 1) + (records if "mosaic" in options else 0)
         decoding = _BYTES_A_PIXEL * options.get("max_pixels", 0)  # of the largest image, beside what is kept
         packed = [path for path in lists if path.suffix == ".parquet"] if "image_column" in options else []
         group = max(map(unpacked_bytes, packed), default=0)
-        return ShardSize(records, math.ceil(held * _image_bytes(options, folder)) + decoding, group)
+        return ShardSize(records, math.ceil(records_held * _image_bytes(options, folder)) + decoding, group)
     except (OSError, StudyError, LookupError, ValueError, TypeError):  # the job itself reports the error
         return None
 
@@ -87,18 +87,18 @@ def unpacked_bytes(path: str | os.PathLike) -> int:
 def _idx_size(options: dict, folder: Path, split: str) -> ShardSize:
     from dpstudy.data.readers.idx import image_shape
 
-    own = split == "test" and not split_fractions(splits_of(options, True)).test  # the file of test images
-    rows, *size = image_shape(folder, "test" if own else "train")
+    from_test_file = split == "test" and not split_fractions(splits_of(options, True)).test  # the file of test images
+    rows, *size = image_shape(folder, "test" if from_test_file else "train")
     most = (options.get("splits") or {}).get("records", math.inf)
-    held = min(rows * (1.0 if own else _share(options, split)), most) / options.get("shards", 1)
-    return ShardSize(rows, math.ceil(held * math.prod(size)), rows * math.prod(size))
+    records = min(rows * (1.0 if from_test_file else _share(options, split)), most) / options.get("shards", 1)
+    return ShardSize(rows, math.ceil(records * math.prod(size)), rows * math.prod(size))
 
 
 def _share(options: dict, split: str) -> float:
     """The part of the records that a split has, at most."""
-    found = split_fractions(splits_of(options, True))
-    test = found.test or 0
-    shares = {"train": 1 - test - found.validation - found.left_out, "validation": found.validation, "test": test or 1}
+    parts = split_fractions(splits_of(options, True))
+    test = parts.test or 0
+    shares = {"train": 1 - test - parts.validation - parts.left_out, "validation": parts.validation, "test": test or 1}
     return shares[split]
 
 

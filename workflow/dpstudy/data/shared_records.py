@@ -55,7 +55,7 @@ def in_both(pools: Mapping[str, Rows]) -> str:
     for pool, row, file in known:
         if file.is_file():
             by_size.setdefault(file.stat().st_size, []).append((pool, row, file))
-    found = []
+    duplicates = []
     for equal in by_size.values():
         if len({pool for pool, *_ in equal}) == 1:
             continue
@@ -63,13 +63,13 @@ def in_both(pools: Mapping[str, Rows]) -> str:
         for pool, row, file in equal:
             other = first.setdefault(_digest(file), (pool, row))
             if other[0] != pool:
-                found.append((pools[other[0]].ids[other[1]], pools[pool].ids[row]))
-    if not found:
+                duplicates.append((pools[other[0]].ids[other[1]], pools[pool].ids[row]))
+    if not duplicates:
         return ""
-    more = f" ({len(found) - 1:,} more likewise)" if len(found) > 1 else ""
+    more = f" ({len(duplicates) - 1:,} more likewise)" if len(duplicates) > 1 else ""
     return (
-        f"{found[0][0]!r} and {found[0][1]!r} are the same image{more}: scores would be of images that were learned "
-        "from; take one of the two out"
+        f"{duplicates[0][0]!r} and {duplicates[0][1]!r} are the same image{more}: scores would be of images that were "
+        "learned from; take one of the two out"
     )
 
 

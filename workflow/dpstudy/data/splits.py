@@ -102,10 +102,10 @@ def _kept(
     """Pool -> (n,) whether train or validation may have the row: all, or `records` of the eligible ones."""
     if records is None:
         return {pool: np.ones(len(rows), bool) for pool, rows in rows_by_pool.items()}
-    there = np.concatenate([eligible[pool] for pool in rows_by_pool])
-    kept = np.zeros(len(there), bool)
+    allowed = np.concatenate([eligible[pool] for pool in rows_by_pool])
+    kept = np.zeros(len(allowed), bool)
     ids = np.concatenate([rows.ids for rows in rows_by_pool.values()])
-    kept[np.flatnonzero(there)[lowest(ids[there], records, salt, "splits")]] = True
+    kept[np.flatnonzero(allowed)[lowest(ids[allowed], records, salt, "splits")]] = True
     ends = np.cumsum([len(rows) for rows in rows_by_pool.values()])[:-1]
     return dict(zip(rows_by_pool, np.split(kept, ends), strict=True))
 

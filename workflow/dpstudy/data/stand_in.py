@@ -69,15 +69,15 @@ def _shape(options: dict, reader: Reader) -> tuple[int, int, int]:
     if size is None or channels is None:
         rows = reader.rows(reader.pools[0])
         if rows.files:
-            told = options.get("frame"), options.get("max_pixels"), window_of(options)
-            with opened(rows.files[0], "the first image", *told) as image:
-                found = (image.height, image.width, 1 if image.mode in GREY_MODES else 3)
+            settings = options.get("frame"), options.get("max_pixels"), window_of(options)
+            with opened(rows.files[0], "the first image", *settings) as image:
+                shape = (image.height, image.width, 1 if image.mode in GREY_MODES else 3)
         else:
             images = reader.read(reader.pools[0], np.zeros(1, np.int64)).images
             if images is None:
                 raise StudyError(f"reader {options['reader']!r}: its records have no images to stand in for")
-            found = images.shape[1:]
-        size, channels = size or found[:2], channels or found[2]
+            shape = images.shape[1:]
+        size, channels = size or shape[:2], channels or shape[2]
     return int(size[0]), int(size[1]), int(channels)
 
 

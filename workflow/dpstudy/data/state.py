@@ -30,10 +30,10 @@ def state_of(options: dict, data_root: Path) -> str:
         for file in _files(source, folder, data_root):
             try:
                 seen = file.stat()
-                told = f"{seen.st_size} {seen.st_mtime_ns}"
+                state = f"{seen.st_size} {seen.st_mtime_ns}"
             except OSError:  # the option `unreadable` tolerates some unreadable files
-                told = "absent"
-            digest.update(os.fsencode(f"{file.relative_to(folder)}\0{told}\n"))
+                state = "absent"
+            digest.update(os.fsencode(f"{file.relative_to(folder)}\0{state}\n"))
     return digest.hexdigest()[:16] if sources else ""
 
 
@@ -41,13 +41,13 @@ def _files(source: dict, folder: Path, data_root: Path) -> list[Path]:
     """One for each image where each has a file of its own; else what lies in the folder, and the mosaic."""
     try:
         # of an image, neither what else is learned from nor its tags, for which each file would be opened
-        told = {key: value for key, value in source.items() if key not in _UNASKED}
-        reader = open_reader(source["reader"], told, data_root)
-        own = [file for pool in reader.pools for file in reader.rows(pool).files or ()]
+        asked = {key: value for key, value in source.items() if key not in _UNASKED}
+        reader = open_reader(source["reader"], asked, data_root)
+        files = [file for pool in reader.pools for file in reader.rows(pool).files or ()]
     except (StudyError, OSError):
-        own = []
-    if own:
-        return own
+        files = []
+    if files:
+        return files
     beside = [folder / source["mosaic"]] if source.get("mosaic") else []
     try:
         return [*beside, *sorted(path for path in folder.iterdir() if not is_leftover(path.name))]

@@ -118,10 +118,10 @@ class TextTable:
         places = _places(known, set().union(*rows))
         unknown = {word for word, place in places.items() if place is None}
         self._refuse_unknown(name, known, [row for row, words in enumerate(rows) if words & unknown], separator)
-        found = np.zeros((self.rows, len(known)), np.int8)
+        marks = np.zeros((self.rows, len(known)), np.int8)
         for row, words in enumerate(rows):
-            found[row, [place for word in words if (place := places[word]) is not None]] = 1
-        return found[:, : len(classes)]
+            marks[row, [place for word in words if (place := places[word]) is not None]] = 1
+        return marks[:, : len(classes)]
 
     def _refuse_unknown(self, name: str, known: list[str], rows: list[int], separator: str = "") -> None:
         """Say which word in a column is none of the `known`, where there are such `rows`."""

@@ -76,7 +76,7 @@ def eight_bits(image: "Image.Image", bits: int, odd: str, window: Window, where:
         raise StudyError(f"{where} has {odd}, and no window of its own; give `window: [centre, width]`")
     centre, width = (2.0 ** (bits - 1), 2.0**bits) if isinstance(window, str) else window
     values = np.asarray(image)
-    found = seen_through(values, centre, width)
+    grey = seen_through(values, centre, width)
     if (hidden := image.info.get("transparency")) is not None:
-        found[values == hidden] = 255
-    return Image.fromarray(found)
+        grey[values == hidden] = 255
+    return Image.fromarray(grey)

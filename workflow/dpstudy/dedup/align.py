@@ -45,8 +45,8 @@ def coarse(public: torch.Tensor, private: torch.Tensor) -> tuple[torch.Tensor, t
 
     Windows are (n, places, pixels), templates (n, forms, pixels).
     """
-    found, places = (private @ public.transpose(1, 2)).max(2)
-    best, forms = found.topk(_STARTS, 1)
+    correlations, places = (private @ public.transpose(1, 2)).max(2)
+    best, forms = correlations.topk(_STARTS, 1)
     return best, forms * public.shape[1] + places.gather(1, forms)
 
 
@@ -69,13 +69,13 @@ def fine(public: torch.Tensor, private: torch.Tensor, starts: torch.Tensor, leas
     pose, score = torch.stack(poses)[best, rows], torch.stack(scores)[best, rows]
     mirrored = starts[rows, best] // (2 * _REACH + 1) ** 2 >= len(_SIZES)
     kept = (score >= least - _SLACK).nonzero()[:, 0]
-    found = torch.full((len(public),), -1.0)
+    correlations = torch.full((len(public),), -1.0)
     if not len(kept):
-        return found
+        return correlations
     public, private, pose, mirrored = public[kept], private[kept], pose[kept], mirrored[kept]
     pose, _ = _improve(_blurred(public, _FINEST), _blurred(private, _FINEST), pose, mirrored, _FINE_STEPS)
-    found[kept] = _best_over_blurs(public, private, pose, mirrored)
-    return found
+    correlations[kept] = _best_over_blurs(public, private, pose, mirrored)
+    return correlations
 
 
 def _forms() -> list[tuple[float, float]]:
@@ -173,12 +173,12 @@ def _derivatives(view: _View, pose: torch.Tensor, mirrored: torch.Tensor, gain: 
 def _best_over_blurs(
     public: torch.Tensor, private: torch.Tensor, pose: torch.Tensor, mirrored: torch.Tensor
 ) -> torch.Tensor:
-    found = []
+    scores = []
     for extra in _BLURS:
         softer = math.hypot(_FINEST, extra)
         for first, second in {(softer, _FINEST), (_FINEST, softer)}:
-            found.append(_View(_blurred(public, first), _blurred(private, second), pose, mirrored).score)
-    return torch.stack(found).max(0).values
+            scores.append(_View(_blurred(public, first), _blurred(private, second), pose, mirrored).score)
+    return torch.stack(scores).max(0).values
 
 
 def _slopes(planes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

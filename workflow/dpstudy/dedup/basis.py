@@ -33,8 +33,8 @@ class Basis:
 
     def vectors(self, form: str, embeddings: np.ndarray) -> np.ndarray:
         """(..., k) float32 unit vectors of (..., d) embeddings in this basis."""
-        found = (embeddings.astype(np.float32) - self.means[form]) @ self.directions[form]
-        return found / np.maximum(np.linalg.norm(found, axis=-1, keepdims=True), 1e-12)
+        projected = (embeddings.astype(np.float32) - self.means[form]) @ self.directions[form]
+        return projected / np.maximum(np.linalg.norm(projected, axis=-1, keepdims=True), 1e-12)
 
 
 def fit(sample: Description) -> Basis:

@@ -64,10 +64,10 @@ def calibrate(
     for seed, (name, change) in enumerate(progress(changes().items(), "calibrating", total=len(changes()))):
         pictures = changed(images, change, seed)
         copies = describe_all(_like(pictures, public.shape), extractor, options, private=False)
-        found = compare(Description.together([public, copies]), private, measured, thresholds)
-        planted = found.public >= len(public)
-        own = found.public - len(public) == found.private
-        counts[name] = {"found": int(own.sum()), "mistaken": len(np.unique(found.private[planted & ~own]))}
+        matches = compare(Description.together([public, copies]), private, measured, thresholds)
+        planted = matches.public >= len(public)
+        own_copy = matches.public - len(public) == matches.private
+        counts[name] = {"found": int(own_copy.sum()), "mistaken": len(np.unique(matches.private[planted & ~own_copy]))}
     unplanted = len(np.unique(compare(public, private, measured, thresholds).private))
     content = {"dataset": manifest["dataset"], "sample": len(rows), "changes": counts, "unplanted": unplanted}
     write_json(path, content | {"among": len(public)}, private=True)

@@ -48,16 +48,16 @@ class Index:
         """The candidate pairs: up to CANDIDATES public images for each private one, the nearest first."""
         form = form_of(self._public, private)
         vectors = self._vectors_of(form)
-        found = []
+        blocks = []
         for start in range(0, len(private), _ROWS):
             part = np.arange(start, min(start + _ROWS, len(private)))
             for variant in getattr(private, form)[part].swapaxes(0, 1):
                 near, rows = vectors.search(self._basis.vectors(form, variant), min(NEAREST, len(self._public)))
-                found.append(_flat(rows, part, near, rows >= 0))
+                blocks.append(_flat(rows, part, near, rows >= 0))
             for mirrored in private.hashes[part].swapaxes(0, 1):
                 bits, rows = self._hashes.search(np.ascontiguousarray(mirrored), min(_HASHED, len(self._public)))
-                found.append(_flat(rows, part, 1 - bits / _BITS, (rows >= 0) & (bits <= _BITS)))
-        return best(Candidates(*(np.concatenate(column) for column in zip(*found, strict=True))))
+                blocks.append(_flat(rows, part, 1 - bits / _BITS, (rows >= 0) & (bits <= _BITS)))
+        return best(Candidates(*(np.concatenate(column) for column in zip(*blocks, strict=True))))
 
     def _vectors_of(self, form: str):
         if form not in self._vectors:

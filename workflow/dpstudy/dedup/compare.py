@@ -83,8 +83,8 @@ def equal(public: Description, private: Description) -> list[tuple[int, int]]:
     rows: dict[bytes, list[int]] = {}
     for row, digest in enumerate(getattr(private, kind)):
         rows.setdefault(digest.tobytes(), []).append(row)
-    found = enumerate(getattr(public, kind))
-    return [(first, second) for first, digest in found for second in rows.get(digest.tobytes(), ())]
+    digests = enumerate(getattr(public, kind))
+    return [(first, second) for first, digest in digests for second in rows.get(digest.tobytes(), ())]
 
 
 class _Sets:
@@ -112,14 +112,14 @@ class _Sets:
 
     def fine(self, rows: np.ndarray, columns: np.ndarray, starts: torch.Tensor, least: float = -1.0) -> np.ndarray:
         """Their aligned correlations; -1 where these would not reach `least`."""
-        found = [np.empty(0, np.float32)]
+        scores = [np.empty(0, np.float32)]
         for at in range(0, len(rows), _FINE_PAIRS):
             few = slice(at, at + _FINE_PAIRS)
             first, second = (
                 _planes(side[which[few]]) for side, which in zip(self._sides, (rows, columns), strict=True)
             )
-            found.append(align.fine(first, second, starts[few], least).numpy())
-        return np.concatenate(found)
+            scores.append(align.fine(first, second, starts[few], least).numpy())
+        return np.concatenate(scores)
 
 
 @torch.inference_mode()
@@ -146,11 +146,11 @@ def _reference(private: Description, basis: Basis) -> np.ndarray:
     kept = among_best(columns, scores, _LOOKED_AT)
     rows, columns = rows[kept], columns[kept]
     scores = sets.fine(rows, columns, starts[torch.from_numpy(kept)])
-    found = np.zeros(len(private))
+    reference = np.zeros(len(private))
     for column in range(len(private)):
-        own = np.sort(scores[columns == column])[::-1]
-        found[column] = own[_REFERENCE - 1] if len(own) >= _REFERENCE else 0.0
-    return found
+        descending = np.sort(scores[columns == column])[::-1]
+        reference[column] = descending[_REFERENCE - 1] if len(descending) >= _REFERENCE else 0.0
+    return reference
 
 
 def _pictures(described: Description, in_grey: bool) -> np.ndarray:

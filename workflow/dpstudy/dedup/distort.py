@@ -81,5 +81,5 @@ def _picture(image: np.ndarray):
 
 
 def _array(picture) -> np.ndarray:
-    found = np.asarray(picture)
-    return found[..., None] if found.ndim == 2 else found
+    array = np.asarray(picture)
+    return array[..., None] if array.ndim == 2 else array

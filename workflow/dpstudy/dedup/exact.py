@@ -23,8 +23,8 @@ def exact_pairs(public: np.ndarray, private: np.ndarray, side: int) -> list[tupl
     rows_by_digest: dict[bytes, list[int]] = {}
     for row, digest in enumerate(digests(private)):
         rows_by_digest.setdefault(digest, []).append(row)
-    found = [rows_by_digest.get(digest, ()) for digest in digests(public)]
-    return [(first, second) for first, seconds in enumerate(found) for second in seconds]
+    matches = [rows_by_digest.get(digest, ()) for digest in digests(public)]
+    return [(first, second) for first, seconds in enumerate(matches) for second in seconds]
 
 
 def _levels(images: np.ndarray, side: int) -> np.ndarray:

@@ -70,11 +70,11 @@ def search_shard(
     theirs = Description.read(public.description)
     index, tensors = Index(theirs, read_basis(basis)), {"rows": np.array([len(theirs)])}
     for name, part in progress(private, "searching", total=len(private)):
-        own = Description.read(part.description)
-        found = index.near(own)
-        tensors[f"{name}/rows"] = np.stack([found.public, found.private]).astype(np.int32)
-        tensors[f"{name}/nearness"] = found.nearness.astype(np.float16)
-        tensors[f"{name}/equal"] = np.array(equal(theirs, own), np.int32).reshape(-1, 2)
+        mine = Description.read(part.description)
+        near = index.near(mine)
+        tensors[f"{name}/rows"] = np.stack([near.public, near.private]).astype(np.int32)
+        tensors[f"{name}/nearness"] = near.nearness.astype(np.float16)
+        tensors[f"{name}/equal"] = np.array(equal(theirs, mine), np.int32).reshape(-1, 2)
     write_tensors(path, tensors, private=True)
 
 
@@ -100,7 +100,7 @@ def align_shard(
     Raises:
         StudyError: a file is missing or damaged, or a threshold is out of range.
     """
-    thresholds, own = Rule(**(rule or {})), Description.read(private.description)
+    thresholds, mine = Rule(**(rule or {})), Description.read(private.description)
     candidates, same = _candidates(searched, name)
     offsets = np.cumsum([0] + [shard.rows() for _, shard in public])
     wanted = np.unique(np.concatenate([candidates.public, same[:, 0]]))
@@ -118,8 +118,8 @@ def align_shard(
         gathered = Description.together(theirs)
         near = Candidates(np.searchsorted(wanted, candidates.public), candidates.private, candidates.nearness)
         pairs = [(int(np.searchsorted(wanted, row)), int(column)) for row, column in same]
-        found = judge(gathered, own, near, pairs, read_basis(basis), thresholds)
-        part = _matched(found, names, place, private.ids(), gathered, own)
+        judged = judge(gathered, mine, near, pairs, read_basis(basis), thresholds)
+        part = _matched(judged, names, place, private.ids(), gathered, mine)
     write_table(path, part, private=True)
 
 
@@ -185,16 +185,16 @@ def merge(
     Raises:
         StudyError: a file is missing or damaged, or an option is out of range.
     """
-    theirs, own = ({place: _rows(folder, not drawn) for place, folder in side.items()} for side in (public, private))
+    theirs, mine = ({place: _rows(folder, not drawn) for place, folder in side.items()} for side in (public, private))
     tables = [read_table(part) for part in parts]
-    found = pa.concat_tables(tables) if tables else match_table([]).append_column("picture", pa.array([], pa.binary()))
-    matches = found.drop_columns(["picture"])
-    kept = resolve(matches, theirs, own, drop)
+    pairs = pa.concat_tables(tables) if tables else match_table([]).append_column("picture", pa.array([], pa.binary()))
+    matches = pairs.drop_columns(["picture"])
+    kept = resolve(matches, theirs, mine, drop)
     write_table(matches_path, matches, private=True)
     write_table(kept_path, kept, private=True)
-    _draw(found, picture_path)
+    _draw(pairs, picture_path)
     how = {"method": "aligned", **asdict(Rule(**(rule or {}))), "drawn": drawn}
-    content = report(matches, theirs, own, drop, how) | {"calibration": [read_json(path) for path in calibrations]}
+    content = report(matches, theirs, mine, drop, how) | {"calibration": [read_json(path) for path in calibrations]}
     write_json(report_path, content, private=True)
     for sentence in told(content):
         notice(sentence)

@@ -50,8 +50,8 @@ def match(
         exact = set(exact_pairs(left.images, right.images, side))
         near = near_pairs(left.images, right.images, side, threshold)
         for first, second in sorted(exact | set(near)):
-            found = ("exact", 1.0) if (first, second) in exact else ("near", near[first, second])
-            rows.append((*mine, str(left.ids[first]), *theirs, str(right.ids[second]), *found))
+            kind_and_score = ("exact", 1.0) if (first, second) in exact else ("near", near[first, second])
+            rows.append((*mine, str(left.ids[first]), *theirs, str(right.ids[second]), *kind_and_score))
     return match_table(rows)
 
 
@@ -76,9 +76,9 @@ def deduplicate(
         StudyError: a folder is damaged, or an option is out of range.
     """
     threshold = SQUARES_THRESHOLD if threshold is None else threshold
-    theirs, own = ({place: shards.load(folder) for place, folder in side.items()} for side in (public, private))
-    matches = match(theirs, own, threshold)
-    their_rows, own_rows = _rows(theirs), _rows(own)
+    theirs, mine = ({place: shards.load(folder) for place, folder in side.items()} for side in (public, private))
+    matches = match(theirs, mine, threshold)
+    their_rows, own_rows = _rows(theirs), _rows(mine)
     kept = resolve(matches, their_rows, own_rows, drop)
     write_table(matches_path, matches, private=True)
     write_table(kept_path, kept, private=True)

@@ -147,10 +147,10 @@ def _percent(part: int, whole: int) -> str:
 def _matched(matches: pa.Table, side: str) -> dict[Place, dict[str, str]]:
     """(data set, split) -> id -> "exact" if the row has an exact copy on the other side, else "near"."""
     names = ("dataset", "split", "private_id") if side == "private" else ("public", "public_split", "public_id")
-    found: dict[Place, dict[str, str]] = {}
+    kinds_by_split: dict[Place, dict[str, str]] = {}
     columns = (matches.column(name).to_pylist() for name in (*names, "kind"))
     for dataset, split, name, kind in zip(*columns, strict=True):
-        kinds = found.setdefault((dataset, split), {})
+        kinds = kinds_by_split.setdefault((dataset, split), {})
         if kinds.get(name) != "exact":
             kinds[name] = kind
-    return found
+    return kinds_by_split

@@ -34,8 +34,8 @@ def near_pairs(public: np.ndarray, private: np.ndarray, side: int, threshold: fl
     for left, right in _variants(first, second):
         for rows, columns in _candidates(left, right, threshold - _SLACK):
             exact = np.einsum("ij,ij->i", left[rows], right[columns], dtype=np.float64)
-            found = exact >= threshold
-            for row, column, score in zip(rows[found].tolist(), columns[found].tolist(), exact[found], strict=True):
+            alike = exact >= threshold
+            for row, column, score in zip(rows[alike].tolist(), columns[alike].tolist(), exact[alike], strict=True):
                 scores[row, column] = max(float(score), scores.get((row, column), 0.0))
     return dict(sorted(scores.items()))
 

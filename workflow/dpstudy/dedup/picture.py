@@ -22,8 +22,8 @@ def draw_pairs(pairs: list[tuple[str, str, float, bytes]], path: str | os.PathLi
     wide, high = 2 * SIDE * _ENLARGED + 16, SIDE * _ENLARGED + _TEXT + 8
     page = Image.new("RGB", (_ACROSS * wide, 24 + max(1, -(-len(shown) // _ACROSS)) * high), "white")
     pen = ImageDraw.Draw(page)
-    told = f"{len(pairs)} near matches kept, the least alike first: public left, private right. Not for publication."
-    pen.text((8, 6), told, fill="black")
+    caption = f"{len(pairs)} near matches kept, the least alike first: public left, private right. Not for publication."
+    pen.text((8, 6), caption, fill="black")
     for place, (public, private, score, content) in enumerate(shown):
         left, top = place % _ACROSS * wide + 8, 24 + place // _ACROSS * high
         pixels = np.frombuffer(content, np.uint8).reshape(SIDE, 2 * SIDE, 3)

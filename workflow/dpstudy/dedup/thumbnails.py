@@ -30,5 +30,5 @@ def zoomed(images: np.ndarray, factor: float) -> np.ndarray:
     planes = torch.from_numpy(np.ascontiguousarray(images.transpose(0, 3, 1, 2))).float()
     theta = torch.tensor([[1 / factor, 0, 0], [0, 1 / factor, 0]]).expand(len(images), 2, 3)
     grid = affine_grid(theta, list(planes.shape), align_corners=False)
-    found = grid_sample(planes, grid, mode="bicubic", padding_mode="border", align_corners=False)
-    return np.rint(found.clamp(0, 255).numpy()).astype(np.uint8).transpose(0, 2, 3, 1)
+    enlarged = grid_sample(planes, grid, mode="bicubic", padding_mode="border", align_corners=False)
+    return np.rint(enlarged.clamp(0, 255).numpy()).astype(np.uint8).transpose(0, 2, 3, 1)

@@ -54,5 +54,5 @@ def _one(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _several(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    told, there = scores >= 0, labels != 0
-    return np.stack([(told == t) & (there == h) for h in (False, True) for t in (False, True)]).sum(1).T
+    predicted, borne = scores >= 0, labels != 0
+    return np.stack([(predicted == t) & (borne == h) for h in (False, True) for t in (False, True)]).sum(1).T

@@ -25,16 +25,16 @@ def members(
     def size(mask: np.ndarray) -> int:
         return int(mask.sum()) if subjects is None else len(set(subjects[mask].tolist()))
 
-    found = {}
+    masks = {}
     for column, values in columns.items():
         values = np.array([str(value) or UNKNOWN for value in values], dtype=object)
         large = [str(name) for name in np.unique(values.astype(str)) if size(values == name) >= smallest]
         for name in large:
-            found[f"{column}={name}"] = values == name
+            masks[f"{column}={name}"] = values == name
         rest = ~np.isin(values.astype(str), large)
         if small == "merge" and size(rest) >= smallest:
-            found[f"{column}={OTHERS}"] = rest
-    return found
+            masks[f"{column}={OTHERS}"] = rest
+    return masks
 
 
 def gap(values: Mapping[str, float]) -> tuple[float, str, str] | None:

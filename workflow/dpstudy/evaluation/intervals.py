@@ -77,8 +77,8 @@ class Part:
         model, known, spread = 1 / self.independent, self.value * (1 - self.value), self.spread or 0.0
         if math.isinf(self.freedom) or known <= 0 or spread <= 0:
             return model
-        own = self.freedom - self.modelled
-        return (own * spread / known + self.modelled * model) / self.freedom
+        unmodelled = self.freedom - self.modelled
+        return (unmodelled * spread / known + self.modelled * model) / self.freedom
 
     def shifted(self, times: float) -> float:
         """The value corrected by `times` its bootstrap bias."""
@@ -105,9 +105,9 @@ def interval(parts: Sequence[Part]) -> tuple[float, float] | None:
     value, ends = float(np.mean([part.value for part in parts])), []
     for times in _SHIFTS:
         values = np.array([part.shifted(times) for part in parts])
-        own = np.array([wilson(each, 1 / part.ratio, quantile) for each, part in zip(values, parts, strict=True)]).T
+        ranges = np.array([wilson(each, 1 / part.ratio, quantile) for each, part in zip(values, parts, strict=True)]).T
         below, above = (
-            math.sqrt(max(0.0, side @ alike @ side)) / len(parts) for side in (values - own[0], own[1] - values)
+            math.sqrt(max(0.0, side @ alike @ side)) / len(parts) for side in (values - ranges[0], ranges[1] - values)
         )
         ends.append((float(values.mean()) - below, float(values.mean()) + above))
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
@@ -116,7 +116,7 @@ def interval(parts: Sequence[Part]) -> tuple[float, float] | None:
 
 def _correlation(parts: Sequence[Part]) -> np.ndarray | None:
     """(parts, parts) over samples; parts without samples, or which do not vary over them, are independent."""
-    found = np.eye(len(parts))
+    correlation = np.eye(len(parts))
     moving = [number for number, part in enumerate(parts) if len(part.samples) and part.spread]
     if len(moving) > 1:
         samples = np.array([parts[number].samples for number in moving])
@@ -124,9 +124,9 @@ def _correlation(parts: Sequence[Part]) -> np.ndarray | None:
         if 2 * known.shape[1] < samples.shape[1]:
             return None
         with np.errstate(invalid="ignore"):
-            found[np.ix_(moving, moving)] = np.nan_to_num(np.corrcoef(known))
-        np.fill_diagonal(found, 1.0)
-    return found
+            correlation[np.ix_(moving, moving)] = np.nan_to_num(np.corrcoef(known))
+        np.fill_diagonal(correlation, 1.0)
+    return correlation
 
 
 def _quantile(freedom: float) -> float:
@@ -151,21 +151,21 @@ def parts_of(
         weights: (1 + R, n): ones, and of bootstrap samples.
         persons: (n,) integers: whose each record is.
     """
-    found: list[Part] = []
+    parts: list[Part] = []
     for values, member, within in metric.parts(scores, labels, classes, weights, counted):
         shown = (values / 100 if metric.percent else values).astype(np.float64)
         who = persons if within is None else persons[within]
         if not np.isfinite(shown[0]):
             continue
         if member is not None:
-            found.append(area_part(metric, shown, member, who))
+            parts.append(area_part(metric, shown, member, who))
         elif metric.right is not None:
-            own = slice(None) if within is None else within
-            found.append(share_part(metric.right(scores[own], labels[own]), who))
+            rows = slice(None) if within is None else within
+            parts.append(share_part(metric.right(scores[rows], labels[rows]), who))
         else:
             count = len(np.unique(who))
-            found.append(Part(float(shown[0]), shown[1:], count, count, 0.0, max(1, count - 1), biased=True))
-    return found
+            parts.append(Part(float(shown[0]), shown[1:], count, count, 0.0, max(1, count - 1), biased=True))
+    return parts
 
 
 def area_part(metric: Metric, values: np.ndarray, member: np.ndarray, persons: np.ndarray) -> Part:

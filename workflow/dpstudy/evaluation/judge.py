@@ -52,7 +52,7 @@ def judge(
     kinds = {name: metric_of(name) for name in ordered(options["metrics"])}
     named = {name: kind for name, kind in kinds.items() if kind.suits(labels, classes)}
     entries = [(name, split.entry(name, kind)) for name, kind in named.items()]
-    found: dict = {key: value for name, entry in entries for key, value in entry.items() if key != name}
+    ends: dict = {key: value for name, entry in entries for key, value in entry.items() if key != name}
     groups: dict[str, dict[str, float]] = {}
     sizes = options["smallest_group"], options["small_groups"]
     for column, values in (columns or {}).items():
@@ -70,7 +70,7 @@ def judge(
             groups[f"{column}="] = {"n": len(labels)} | whole
     if options.get("per_label"):
         groups |= _labels(split, named, options["smallest_group"])
-    return found | ({"groups": groups} if groups else {})
+    return ends | ({"groups": groups} if groups else {})
 
 
 @dataclass(frozen=True)
@@ -102,24 +102,24 @@ class _Split:
 
 def _labels(split: _Split, metrics: Mapping[str, Metric], smallest: int) -> dict:
     """A group a label: its areas against all other records, and how many that bear it are classified rightly."""
-    found, labels, scores = {}, split.labels, split.scores
+    groups, labels, scores = {}, split.labels, split.scores
     for number, name in enumerate(split.classes):
         member = labels[:, number] != 0 if labels.ndim == 2 else labels == number
         if split.size(member) < smallest:
             continue
         entry: dict[str, float] = {"n": int(member.sum())}
         exclusive = labels.ndim == 1 and len(split.classes) == 2  # ranked by the difference, as in the mean over labels
-        own = scores[:, number] - scores[:, 1 - number] if exclusive else scores[:, number]
+        label_scores = scores[:, number] - scores[:, 1 - number] if exclusive else scores[:, number]
         for metric, kind in metrics.items():
             if kind.area is not None:
-                values = kind.area(own, member, split.weights)
+                values = kind.area(label_scores, member, split.weights)
                 if np.isfinite(values[0]):
                     parts = [area_part(kind, values, member, split.persons)] if len(values) > 1 else []
                     entry |= _entry(metric, kind, float(values[0]), interval(parts))
             elif kind.right is not None and not kind.by_class:
                 entry |= split.of(member).entry(metric, kind)
-        found[f"{LABEL}={name}"] = entry
-    return found
+        groups[f"{LABEL}={name}"] = entry
+    return groups
 
 
 def _bearers(metric: Metric, split: _Split) -> dict[int, np.ndarray]:
@@ -140,7 +140,7 @@ def _shared_labels(
         return min(split.size(member & mask), others) >= FEWEST
 
     enough = [{place for place, member in bearers.items() if told(member, mask)} for mask in masks]
-    return set.intersection(*(own for own in enough if own)) if any(enough) else set()
+    return set.intersection(*(comparable for comparable in enough if comparable)) if any(enough) else set()
 
 
 def _entry(name: str, metric: Metric, value: float, ends: tuple[float, float] | None) -> dict[str, float]:

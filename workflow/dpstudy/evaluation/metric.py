@@ -107,9 +107,9 @@ class Metric:
         import numpy as np
 
         if self.area is not None:
-            for place, (own, member) in enumerate(against_rest(scores, labels, classes)):
+            for place, (score, member) in enumerate(against_rest(scores, labels, classes)):
                 if counted is None or place in counted:
-                    yield self.area(own, member, weights), member, None
+                    yield self.area(score, member, weights), member, None
         elif self.by_class:
             for label in np.unique(labels):
                 within = labels == label
@@ -137,12 +137,12 @@ class Metric:
 
         if self.area is None:
             return float(self.weighted(scores, labels, classes, np.ones((1, len(scores))))[0])
-        told = [pair for pair in against_rest(scores, labels, classes) if 0 < pair[1].sum() < len(scores)]
-        if not told:
+        pairs = [pair for pair in against_rest(scores, labels, classes) if 0 < pair[1].sum() < len(scores)]
+        if not pairs:
             raise StudyError("needs a class that some records of the split have and others do not")
         if self.point is None:
-            return float(np.mean([self.area(own, member, np.ones((1, len(own))))[0] for own, member in told]))
-        return float(np.mean([self.point(member, own) for own, member in told]))
+            return float(np.mean([self.area(score, member, np.ones((1, len(score))))[0] for score, member in pairs]))
+        return float(np.mean([self.point(member, score) for score, member in pairs]))
 
 
 def against_rest(
@@ -164,5 +164,5 @@ def mean_of_defined(parts: list[np.ndarray]) -> np.ndarray:
     import numpy as np
 
     known = np.array(parts)
-    there = known[np.isfinite(known[:, 0])]
-    return there.mean(0) if len(there) else np.full(known.shape[1], np.nan)
+    defined = known[np.isfinite(known[:, 0])]
+    return defined.mean(0) if len(defined) else np.full(known.shape[1], np.nan)

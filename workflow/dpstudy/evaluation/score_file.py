@@ -79,8 +79,8 @@ def score_table(
         columns["subject"] = _repeated(strings(test.subjects), len(seeds))
     for name, values in test.groups.items():
         columns[_GROUP + name] = _repeated(strings(values), len(seeds))
-    told = {"classes": json.dumps(list(classes)), "origin": origin} | ({"cell": json.dumps(cell)} if cell else {})
-    return pa.table(columns).replace_schema_metadata(told)
+    metadata = {"classes": json.dumps(list(classes)), "origin": origin} | ({"cell": json.dumps(cell)} if cell else {})
+    return pa.table(columns).replace_schema_metadata(metadata)
 
 
 def cell_of_scores(path: str | os.PathLike) -> dict | None:
@@ -93,8 +93,8 @@ def cell_of_scores(path: str | os.PathLike) -> dict | None:
     import pyarrow.parquet as parquet
 
     try:
-        told = (parquet.read_schema(path).metadata or {}).get(b"cell")
-        return None if told is None else json.loads(told)
+        cell = (parquet.read_schema(path).metadata or {}).get(b"cell")
+        return None if cell is None else json.loads(cell)
     except FileNotFoundError:
         return None
     except (pa.ArrowException, OSError, ValueError, RecursionError) as error:
@@ -113,10 +113,10 @@ def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
     label = "labels" if "labels" in names else "label"
     if missing := [name for name in (*_COLUMNS, label) if name not in names]:
         raise StudyError(f"{path}: no column {missing[0]!r}; restore it, or delete it and run the study again")
-    told = table.schema.metadata or {}
-    if not {b"classes", b"origin"} <= told.keys():
+    metadata = table.schema.metadata or {}
+    if not {b"classes", b"origin"} <= metadata.keys():
         raise StudyError(f"{path}: does not say of what models it is; restore it, or delete it and run the study again")
-    classes, origin = tuple(json.loads(told[b"classes"])), told[b"origin"].decode()
+    classes, origin = tuple(json.loads(metadata[b"classes"])), metadata[b"origin"].decode()
     seeds = np.array(table["seed"].to_pylist(), np.int64)
     starts = [0, *(np.flatnonzero(np.diff(seeds)) + 1).tolist(), len(seeds)] if len(seeds) else []
     for start, end in zip(starts, starts[1:], strict=False):

@@ -58,9 +58,9 @@ def check_made_by(metrics: dict, expected: dict, vouches: Vouches | None = None)
     """
     made_by, data = metrics.get("made_by", {}), expected.get("data", {})
     present = {f"data ({name})": _hash_of_file(path) for name, path in data.items()}
-    told = made_by | {f"data ({name})": value for name, value in made_by.get("data", {}).items()}
+    recorded = made_by | {f"data ({name})": value for name, value in made_by.get("data", {}).items()}
     for key, value in ({key: value for key, value in expected.items() if key != "data"} | present).items():
-        if told.get(key) != value and not (vouches and vouches(metrics, key, told.get(key), value)):
+        if recorded.get(key) != value and not (vouches and vouches(metrics, key, recorded.get(key), value)):
             name = cell_name(*(str(metrics.get(axis)) for axis in _AXES))
             raise StudyError(
                 f"cell {name}: stale, its {key} is not the present one; "
@@ -152,8 +152,8 @@ def values_by_cell(summary: list[dict], metric: str, split: str = "test") -> dic
         if (row["metric"], row["split"], row["group"]) == (metric, split, ""):
             values.setdefault(cell_name(*(row[axis] for axis in _AXES)), []).append(row["value"])
     if summary and not values:
-        there = sorted({row["metric"] for row in summary if row["split"] == split})
-        raise StudyError(f"metric {metric!r}: no cell has it on the {split} split; there are {', '.join(there)}")
+        present = sorted({row["metric"] for row in summary if row["split"] == split})
+        raise StudyError(f"metric {metric!r}: no cell has it on the {split} split; there are {', '.join(present)}")
     return values
 
 

@@ -37,9 +37,9 @@ def average_precision(scores: np.ndarray, member: np.ndarray, weights: np.ndarra
     order = np.argsort(-scores, kind="stable")
     starts = _starts(scores[order])
     inside, outside = (_of_runs(weights[:, order] * flag[order], starts) for flag in (member, ~member))
-    found, all_of_it = np.cumsum(inside, axis=1), np.cumsum(inside + outside, axis=1)
+    hits, all_of_it = np.cumsum(inside, axis=1), np.cumsum(inside + outside, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        precision = np.where(all_of_it > 0, found / all_of_it, 0.0)
+        precision = np.where(all_of_it > 0, hits / all_of_it, 0.0)
         return np.where(outside.sum(1) > 0, (inside * precision).sum(1) / inside.sum(1), np.nan)
 
 
@@ -55,10 +55,10 @@ def sensitivity(scores: np.ndarray, member: np.ndarray, weights: np.ndarray, spe
     starts = _starts(scores[order])
     inside, outside = (_of_runs(weights[:, order] * flag[order], starts) for flag in (member, ~member))
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.cumsum(inside, axis=1) / inside.sum(1, keepdims=True)
+        recall = np.cumsum(inside, axis=1) / inside.sum(1, keepdims=True)
         wrong = np.cumsum(outside, axis=1) / outside.sum(1, keepdims=True)
-    best = np.where(wrong <= 1 - specificity + _ROUNDING, found, 0.0).max(1)
-    return np.where(np.isnan(found[:, -1] + wrong[:, -1]), np.nan, best)
+    best = np.where(wrong <= 1 - specificity + _ROUNDING, recall, 0.0).max(1)
+    return np.where(np.isnan(recall[:, -1] + wrong[:, -1]), np.nan, best)
 
 
 def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -33,14 +33,14 @@ def read(path: Path = GOALS) -> list[dict]:
     """
     import yaml
 
-    found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for number, goal in enumerate(found, start=1):
+    promises = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for number, goal in enumerate(promises, start=1):
         if set(goal) not in (_CELL, _CELL | _OF, _COMMAND, _COMMAND | _SAID):
             raise StudyError(
                 f"{path}: promise {number}: must have {sorted(_CELL)}, to which {sorted(_OF)} may come, or "
                 f"{sorted(_COMMAND)}, to which {sorted(_SAID)} may"
             )
-    return found
+    return promises
 
 
 def text(goals: Iterable[dict], measured: Sequence[Measured]) -> str:
@@ -71,8 +71,8 @@ def _row(goal: dict, measured: Sequence[Measured]) -> tuple[str, ...]:
         and float(row.certified) <= float(row.epsilon)
     ]
     best = max(rows, key=lambda row: row.mean, default=None)
-    told = "not yet" if best is None else f"{best.mean:.1f} ± {best.std:.1f}, {best.features}, {best.entry}"
+    result = "not yet" if best is None else f"{best.mean:.1f} ± {best.std:.1f}, {best.features}, {best.entry}"
     if best is not None and best.mean < goal["at_least"]:
-        told += ", missed"
+        result += ", missed"
     asked = f"{goal['at_least']} at ε = {goal['epsilon']}"
-    return goal["promise"], asked, told, f"`studies/{goal['study']}.yaml`"
+    return goal["promise"], asked, result, f"`studies/{goal['study']}.yaml`"

@@ -64,12 +64,12 @@ def _compared(value: float, row: Measured, printed: Mapping[str, str], noise: st
     half = math.hypot(half, 1.96 * float(printed["std"] or 0))
     if noise == CERTIFIED and not (row.certified and float(row.certified) <= float(printed["epsilon"])):
         noise = f"at a certified ε of {row.certified}" if row.certified else "without a proved ε"
-    told = f"{apart:+.1f} ± {half:.1f} {noise}, {row.seeds} seed{'s' if row.seeds > 1 else ''}"
+    difference = f"{apart:+.1f} ± {half:.1f} {noise}, {row.seeds} seed{'s' if row.seeds > 1 else ''}"
     if abs(apart) + half <= MARGIN and row.seeds >= _SEEDS:
-        return Label(REPRODUCED, told, row)
+        return Label(REPRODUCED, difference, row)
     if abs(apart) - half <= MARGIN:
-        return Label(CONSISTENT, told, row)
-    return Label(DIFFERS, f"{told}: {reason(printed, DIFFERS) or 'unexplained'}", row)
+        return Label(CONSISTENT, difference, row)
+    return Label(DIFFERS, f"{difference}: {reason(printed, DIFFERS) or 'unexplained'}", row)
 
 
 def labels(
@@ -84,12 +84,12 @@ def labels(
         places: which cells stand beside which (`printed.places`).
         measured: all recorded lines. Those at the printed noise count before those at the same certified epsilon.
     """
-    known, found = {row.key: row for row in measured}, {}
+    known, by_line = {row.key: row for row in measured}, {}
     for number, printed in lines.items():
-        own = [place for place in places.get(number, ()) if place.key in known]
-        same = [place for place in own if place.noise != CERTIFIED] or own
-        found[number] = label(printed, [known[place.key] for place in same], same[0].noise if same else CERTIFIED)
-    return found
+        ours = [place for place in places.get(number, ()) if place.key in known]
+        same = [place for place in ours if place.noise != CERTIFIED] or ours
+        by_line[number] = label(printed, [known[place.key] for place in same], same[0].noise if same else CERTIFIED)
+    return by_line
 
 
 def reason(printed: Mapping[str, str], about: str) -> str:

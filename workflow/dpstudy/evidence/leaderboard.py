@@ -62,14 +62,14 @@ def listed(path: str | os.PathLike = LISTED) -> list[Listed]:
     Raises:
         StudyError: a line is damaged.
     """
-    found = []
+    entries = []
     for number, line in read_lines(path, _COLUMNS):
         try:
-            told = Decimal(line["epsilon"]), float(line["delta"]), line["metric"], float(line["value"])
+            facts = Decimal(line["epsilon"]), float(line["delta"]), line["metric"], float(line["value"])
         except (ArithmeticError, ValueError) as error:
             raise damaged(path, number, error) from None
-        found.append(Listed(line["track"], line["paper"], line["model"], *told))
-    return found
+        entries.append(Listed(line["track"], line["paper"], line["model"], *facts))
+    return entries
 
 
 def public_data(studies: Iterable[dict]) -> dict[tuple[str, ...], frozenset[str]]:
@@ -77,7 +77,7 @@ def public_data(studies: Iterable[dict]) -> dict[tuple[str, ...], frozenset[str]
 
     What a program drew from nothing is none.
     """
-    found: dict[tuple[str, ...], frozenset[str]] = {}
+    sets_by_cell: dict[tuple[str, ...], frozenset[str]] = {}
     for study in studies:
         for cell in unfold(study):
             start = start_of(study, cell)
@@ -85,8 +85,8 @@ def public_data(studies: Iterable[dict]) -> dict[tuple[str, ...], frozenset[str]
             made = [*parts_of(study["features"][cell.features]), *([start] if isinstance(start, dict) else [])]
             origins = [part["trained_on"] for part in made if part.get("weights", "random") != "random"]
             sets |= {origin for origin in origins if isinstance(origin, str)}
-            found[study["study"], cell.dataset, cell.features, cell.entry, cell.epsilon] = frozenset(sets)
-    return found
+            sets_by_cell[study["study"], cell.dataset, cell.features, cell.entry, cell.epsilon] = frozenset(sets)
+    return sets_by_cell
 
 
 def standing(measured: Iterable[Measured], seen: Mapping[tuple[str, ...], frozenset[str]]) -> dict[str, list[Measured]]:
@@ -95,15 +95,15 @@ def standing(measured: Iterable[Measured], seen: Mapping[tuple[str, ...], frozen
     Args:
         seen: as of `public_data`; what is of no shipped study stands nowhere.
     """
-    found: dict[str, list[Measured]] = {}
+    by_track: dict[str, list[Measured]] = {}
     for row in measured:
         proved = row.guarantee == "proved" and row.unit == "record" and row.certified
         if not proved or row.metric != "top1" or row.key[:5] not in seen:
             continue
         for track, (_, dataset, size, allowed) in _TRACKS.items():
             if (row.dataset, row.n) == (dataset, size) and seen[row.key[:5]] <= allowed:
-                found.setdefault(track, []).append(row)
-    return found
+                by_track.setdefault(track, []).append(row)
+    return by_track
 
 
 def best_within(rows: Iterable[Measured], epsilon: Decimal, delta: float) -> Measured | None:
@@ -125,15 +125,15 @@ def write(measured: Sequence[Measured], studies: Sequence[dict], page: str | os.
 
     ours, lines, ends = standing(measured, public_data(studies)), listed(), []
     text = [_HEAD]
-    for track, (said, *_) in _TRACKS.items():
-        text.append(f"\n## {said}\n\n| ε | listed | | ours | | difference |\n|---|---|---|---|---|---|\n")
+    for track, (title, *_) in _TRACKS.items():
+        text.append(f"\n## {title}\n\n| ε | listed | | ours | | difference |\n|---|---|---|---|---|---|\n")
         of_track = [line for line in lines if (line.track, line.metric) == (track, "top1")]
         for epsilon, delta in sorted({(line.epsilon, line.delta) for line in of_track}):
             best = max((line for line in of_track if line.epsilon == epsilon), key=lambda line: line.value)
-            own = best_within(ours.get(track, []), epsilon, delta)
-            text.append(_row(best, own))
-            if own:
-                ends.append((track, own))
+            our_best = best_within(ours.get(track, []), epsilon, delta)
+            text.append(_row(best, our_best))
+            if our_best:
+                ends.append((track, our_best))
     with atomic(page) as temporary:
         temporary.write_text("".join(text), encoding="utf-8")
     claims = [
@@ -147,9 +147,9 @@ def write(measured: Sequence[Measured], studies: Sequence[dict], page: str | os.
         }
         for track, row in dict.fromkeys(ends)
     ]
-    told = {"name": "dpstudy", "url": "", "venue": "", "venue_date": "", "claims": claims}
+    entry = {"name": "dpstudy", "url": "", "venue": "", "venue_date": "", "claims": claims}
     with atomic(Path(page).with_suffix(".yaml")) as temporary:
-        temporary.write_text(yaml.safe_dump([told], sort_keys=False, allow_unicode=True, width=120), encoding="utf-8")
+        temporary.write_text(yaml.safe_dump([entry], sort_keys=False, allow_unicode=True, width=120), encoding="utf-8")
     return len(ends)
 
 

@@ -73,16 +73,16 @@ def read(path: str | os.PathLike = MEASURED) -> list[Measured]:
     Raises:
         StudyError: a line is damaged, or two have one key.
     """
-    found: dict[tuple, Measured] = {}
+    by_key: dict[tuple, Measured] = {}
     for number, line in read_lines(path, COLUMNS):
         try:
             row = _row(line)
         except ValueError as error:
             raise damaged(path, number, error) from None
-        if row.key in found:
+        if row.key in by_key:
             raise StudyError(f"{path}: line {number}: {'/'.join(row.key)} stands twice; remove one")
-        found[row.key] = row
-    return list(found.values())
+        by_key[row.key] = row
+    return list(by_key.values())
 
 
 def merged(old: Iterable[Measured], new: Iterable[Measured]) -> list[Measured]:

@@ -62,16 +62,16 @@ def write(
     """
     lines = all_lines()
     studies = {study["study"]: study for study in shipped_studies()}
-    found = labels(lines, places(studies.values()), measured)
+    label_by_line = labels(lines, places(studies.values()), measured)
     pooled = pool(verdicts, judged_together(studies.values(), measured))
     with atomic(page) as temporary:
-        temporary.write_text(text(lines, found) + _claims(pooled), encoding="utf-8")
-    numbers = (_fields(number, lines[number], label) for number, label in found.items())
+        temporary.write_text(text(lines, label_by_line) + _claims(pooled), encoding="utf-8")
+    numbers = (_fields(number, lines[number], label) for number, label in label_by_line.items())
     write_csv(Path(page).with_suffix(".csv"), (*_COLUMNS, *_OURS), numbers)
     renew(Path(page).parent, studies, measured)
     goals.write(measured, Path(page).with_name("goals.md"))
     write_csv(Path(page).with_name("claims.csv"), ("paper", "claim", "verdict", "by", "numbers"), map(astuple, pooled))
-    return Counter(label.name for label in found.values()), Counter(one.verdict for one in pooled)
+    return Counter(label.name for label in label_by_line.values()), Counter(one.verdict for one in pooled)
 
 
 def text(lines: Mapping[int, Mapping[str, str]], found: Mapping[int, Label]) -> str:
@@ -130,14 +130,14 @@ def _beside(printed: Mapping[str, str], label: Label) -> tuple[str, ...]:
     epsilon = "∞" if printed["epsilon"] == "inf" else printed["epsilon"]
     ours = f"{label.row.mean:.1f}" + (f" ± {label.row.std:.1f}" if label.row.seeds > 1 else "")
     where = f"{label.row.study}: {label.row.features}/{label.row.entry}"
-    said = f"{label.name}, {label.text}" if label.text else label.name
-    return printed["paper"], printed["table"], what, epsilon, printed["value"] or "≤ 20", ours, said, where
+    verdict = f"{label.name}, {label.text}" if label.text else label.name
+    return printed["paper"], printed["table"], what, epsilon, printed["value"] or "≤ 20", ours, verdict, where
 
 
 def _fields(number: int, printed: Mapping[str, str], label: Label) -> list:
-    told = [number, *(printed[key] for key in _COLUMNS[1:]), printed["value"], label.name, label.text]
+    values = [number, *(printed[key] for key in _COLUMNS[1:]), printed["value"], label.name, label.text]
     row = label.row
     if row is None:
-        return told + [""] * (len(_OURS) - 3)
+        return values + [""] * (len(_OURS) - 3)
     ends = ["" if end is None else f"{end:.2f}" for end in (row.low, row.high)]
-    return [*told, row.study, row.features, row.entry, f"{row.mean:.2f}", *ends, row.seeds, row.date, row.machine]
+    return [*values, row.study, row.features, row.entry, f"{row.mean:.2f}", *ends, row.seeds, row.date, row.machine]

@@ -30,16 +30,16 @@ def renew(folder: Path, studies: Mapping[str, dict], measured: Sequence[Measured
     Raises:
         StudyError: a page names a study or table that is not there.
     """
-    known, found = {row.key: row for row in measured}, []
+    known, pages = {row.key: row for row in measured}, []
     for page in sorted(folder.glob("*.md")):
         before = page.read_text(encoding="utf-8")
         after = renewed(before, page.name, studies, known)
         if _BLOCK.search(before):
-            found.append(page.name)
+            pages.append(page.name)
         if after != before:
             with atomic(page) as temporary:
                 temporary.write_text(after, encoding="utf-8")
-    return found
+    return pages
 
 
 def renewed(text: str, page: str, studies: Mapping[str, dict], known: Mapping[tuple[str, ...], Measured]) -> str:
@@ -76,14 +76,14 @@ def markdown(study: dict, spec: dict, known: Mapping[tuple[str, ...], Measured])
     lines: list[tuple[str, dict[str, Measured], dict[str, Published | None]]] = []
     for dataset in spec.get("datasets", [spec["dataset"]] if "dataset" in spec else list(study["datasets"])):
         for parts in parts_of(spec, dataset):
-            told = {key: value for part in parts for key, value in part.items()}
-            place = (study["study"], dataset, told.get("features", ""), told.get("entry", ""))
+            options = {key: value for part in parts for key, value in part.items()}
+            place = (study["study"], dataset, options.get("features", ""), options.get("entry", ""))
             ours = {e: known[key] for e in epsilons if (key := (*place, e, metric)) in known}
             if not ours:
                 continue
             filters = combine(spec, dataset, *parts)
             printed = {e: lookup({"metric": metric, **filters}, e) if filters else None for e in epsilons}
-            lines.append((", ".join(_labels(parts, told)), ours, printed))
+            lines.append((", ".join(_labels(parts, options)), ours, printed))
     shown = [e for e in epsilons if any(e in ours for _, ours, _ in lines)]
     digits = usual_decimals((row.std for _, ours, _ in lines for row in ours.values()), metric)
     yield f"| ε | {' | '.join('∞' if e == 'inf' else e for e in shown)} |\n"

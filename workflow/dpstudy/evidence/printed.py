@@ -38,14 +38,14 @@ class Place:
 
 def places(studies: Iterable[dict]) -> dict[int, list[Place]]:
     """Line number of results.csv -> the cells that correspond to it, in the order of the studies."""
-    found: dict[int, dict[Place, None]] = defaultdict(dict)
+    by_line: dict[int, dict[Place, None]] = defaultdict(dict)
     for study in studies:
         cells = {(cell.dataset, cell.features, cell.entry, cell.epsilon): cell for cell in unfold(study)}
         for spec in (*study["tables"].values(), *study["figures"].values()):
             for line, key, metric in _of_spec(spec, study):
                 if key in cells:
-                    found[line][Place(study["study"], *key, metric, _noise(cells[key], study))] = None
-    return {line: list(of_line) for line, of_line in found.items()}
+                    by_line[line][Place(study["study"], *key, metric, _noise(cells[key], study))] = None
+    return {line: list(of_line) for line, of_line in by_line.items()}
 
 
 def _noise(cell: Cell, study: dict) -> str:
@@ -61,13 +61,13 @@ def _of_spec(spec: dict, study: dict) -> Iterator[tuple[int, tuple[str, str, str
             if spec.get("style") == "best":  # of all rows of a group, whatever is printed there
                 parts = (parts[0], *({"published": {}} | part for part in parts[1:]))
             filters = combine(spec, dataset, *parts)
-            told = {key: part[key] for part in parts for key in ("features", "entry", "epsilon") if key in part}
-            if filters is None or not {"features", "entry"} <= told.keys():
+            options = {key: part[key] for part in parts for key in ("features", "entry", "epsilon") if key in part}
+            if filters is None or not {"features", "entry"} <= options.keys():
                 continue
-            for epsilon in [told["epsilon"]] if "epsilon" in told else spec.get("epsilons", study["epsilons"]):
+            for epsilon in [options["epsilon"]] if "epsilon" in options else spec.get("epsilons", study["epsilons"]):
                 for name in FOUND.values() if spec.get("style") == "membership" else [filters.get("metric", metric)]:
                     for line in _lines({**filters, "metric": name}, epsilon):
-                        yield line, (dataset, told["features"], told["entry"], epsilon), name
+                        yield line, (dataset, options["features"], options["entry"], epsilon), name
     for row in spec.get("searches", []):
         for statistic in STATISTICS if "published" in row else ():
             for line in _lines({**row["published"], "statistic": statistic}, row["epsilon"]):

@@ -75,13 +75,14 @@ def processor() -> str:
 
 
 def _wrong(documents: Documents, seeds: Sequence[int]) -> list[str]:
-    own = [row["seed"] for row in documents.metrics["seeds"]]
-    if own != list(seeds):
+    trained = [row["seed"] for row in documents.metrics["seeds"]]
+    if trained != list(seeds):
         return [
-            f"cell {documents.name}: was trained for the seeds {own}, and the study has {list(seeds)}; finish the study"
+            f"cell {documents.name}: was trained for the seeds {trained}, and the study has {list(seeds)}; finish the "
+            "study"
         ]
-    found = recertify(documents.ledger, [row["releases"] for row in documents.metrics["seeds"] if "releases" in row])
-    return [f"cell {documents.name}: {fault}" for fault in found["faults"]]
+    verified = recertify(documents.ledger, [row["releases"] for row in documents.metrics["seeds"] if "releases" in row])
+    return [f"cell {documents.name}: {fault}" for fault in verified["faults"]]
 
 
 def _rows(

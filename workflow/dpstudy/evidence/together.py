@@ -47,7 +47,7 @@ def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) ->
         measured: the recorded lines.
     """
     lines = {line.key: line for line in measured}
-    found: dict[tuple[str, str, str, str], list[tuple[Run, Measured]]] = {}
+    pairs_by_paper: dict[tuple[str, str, str, str], list[tuple[Run, Measured]]] = {}
     for study in studies:
         for paper, printed in PAPERS.items():
             if table := claims_table(dict(study), paper):
@@ -55,9 +55,9 @@ def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) ->
                 for place in places(spec, study["epsilons"], printed.by_backbone):
                     if line := lines.get((study["study"], *place.cell, spec.get("metric", "top1"))):
                         alone = "" if line.kind == FULL else line.study
-                        group = found.setdefault((paper, alone, line.kind, line.what), [])
+                        group = pairs_by_paper.setdefault((paper, alone, line.kind, line.what), [])
                         group.append((place.run(*_documents(line)), line))
-    return [one for group, pairs in found.items() for one in _verdicts(*group, pairs)]
+    return [one for group, pairs in pairs_by_paper.items() for one in _verdicts(*group, pairs)]
 
 
 def _documents(line: Measured) -> tuple:

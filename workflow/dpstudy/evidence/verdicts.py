@@ -71,14 +71,14 @@ def read(path: str | os.PathLike = VERDICTS) -> list[Verdict]:
     Raises:
         StudyError: a line is damaged.
     """
-    found = []
+    lines = []
     for number, line in read_lines(path, _COLUMNS):
         if line["verdict"] not in (HOLDS, FAILS, OPEN) or line["kind"] not in KINDS:
             raise damaged(path, number, "its verdict or kind is none")
         if not line["cells"].isdigit():
             raise damaged(path, number, "its cells are no number")
-        found.append(Verdict(**line | {"cells": int(line["cells"])}))  # type: ignore[arg-type]
-    return found
+        lines.append(Verdict(**line | {"cells": int(line["cells"])}))  # type: ignore[arg-type]
+    return lines
 
 
 def write(verdicts: Iterable[Verdict], path: str | os.PathLike = VERDICTS) -> None:
@@ -111,20 +111,20 @@ def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, da
     """
     verdicts, whole = [], True
     cells = {cell.path: cell for cell in unfold(study)}
-    there = {name: cell for name, cell in cells.items() if _below(results, paths.METRICS, name).exists()}
+    finished = {name: cell for name, cell in cells.items() if _below(results, paths.METRICS, name).exists()}
     for paper in REFERENCES:
         table = claims_table(study, paper)
         if not table:
             continue
         names = names_of_claims(study, paper)
-        judged = [name for name in names["metrics"] if name in there]
+        judged = [name for name in names["metrics"] if name in finished]
         part = len(judged) < len(names["metrics"])
         whole = whole and not part
-        found = judge_paper(paper, table, study["tables"][table], _results(study, results, names, there))
-        for verdict, claim, by, _, here in found["rows"]:
+        judgement = judge_paper(paper, table, study["tables"][table], _results(study, results, names, finished))
+        for verdict, claim, by, _, here in judgement["rows"]:
             if f"({CELLS})" in by or (verdict == OPEN and UNDECIDED in here):
-                told = f"{here} By {len(judged)} of its {len(names['metrics'])} cells." if part else here
-                verdicts.append(Verdict(paper, claim, study["study"], verdict, told, kind, what, date, len(judged)))
+                numbers = f"{here} By {len(judged)} of its {len(names['metrics'])} cells." if part else here
+                verdicts.append(Verdict(paper, claim, study["study"], verdict, numbers, kind, what, date, len(judged)))
     return verdicts, whole
 
 
@@ -136,17 +136,17 @@ def _below(results: str | os.PathLike, pattern: str, cell: str = "") -> Path:
 def _results(study: dict, results: str | os.PathLike, names: Names, there: Mapping[str, Cell]) -> Results:
     """What is finished of the documents that claims are judged by."""
     files: dict[str, list] = {}
-    found: Names = {}
+    finished: Names = {}
     for document, wanted in names.items():
         pairs = [(name, _below(results, files_of(study, {document: [name]})[document][0])) for name in wanted]
         pairs = [(name, path) for name, path in pairs if path.exists()]
-        found[document], files[document] = [name for name, _ in pairs], [path for _, path in pairs]
+        finished[document], files[document] = [name for name, _ in pairs], [path for _, path in pairs]
     cells = [
         {axis: getattr(cell, axis) for axis in ("dataset", "features", "entry", "epsilon")}
         | {"metrics": str(_below(results, paths.METRICS, name))}
         for name, cell in there.items()
     ]
-    return Results.assemble(axes(study), summarise(cells).to_pylist(), found, files)
+    return Results.assemble(axes(study), summarise(cells).to_pylist(), finished, files)
 
 
 def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[Pooled]:
@@ -166,18 +166,18 @@ def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[
     of_claim: dict[tuple[str, str], list[Verdict]] = {}
     for one in verdicts:
         of_claim.setdefault((one.paper, one.claim), []).append(one)
-    found = []
+    pooled = []
     for paper in REFERENCES:
-        for verdict, claim, told, printed, here in judge_paper(paper)["rows"]:
+        for verdict, claim, decided_by, printed, here in judge_paper(paper)["rows"]:
             compared = of_claim.get((paper, claim), [])
             known = [one for one in compared if one.verdict != OPEN] or (compared if verdict == OPEN else [])
             nearest = min((KINDS.index(one.kind) for one in known), default=None)
             if nearest is None:
-                by = told.partition("(")[2].rstrip(")") if verdict != OPEN else ""
-                found.append(Pooled(paper, claim, verdict, by, printed if by else here))
+                by = decided_by.partition("(")[2].rstrip(")") if verdict != OPEN else ""
+                pooled.append(Pooled(paper, claim, verdict, by, printed if by else here))
                 continue
-            found.append(_of_cells(paper, claim, [one for one in known if KINDS.index(one.kind) == nearest]))
-    return found
+            pooled.append(_of_cells(paper, claim, [one for one in known if KINDS.index(one.kind) == nearest]))
+    return pooled
 
 
 def _stands(one: Verdict, replaced: Mapping[tuple[str, str], str]) -> bool:

@@ -36,9 +36,9 @@ class Backbone(NetworkInput):
         networks.check_promise(lambda: backbones.body(made()), tensors, unfit)
         head = backbones.classifier(network := made())
         network = backbones.body(network)
-        found = {key: torch.from_numpy(value) for key, value in tensors.items() if not key.startswith(f"{head}.")}
+        weights = {key: torch.from_numpy(value) for key, value in tensors.items() if not key.startswith(f"{head}.")}
         try:
-            network.load_state_dict(found)
+            network.load_state_dict(weights)
         except RuntimeError:
             raise StudyError(unfit) from None
         if options.get("pool", "model") != "model":

@@ -46,13 +46,13 @@ def runner(backend: str, network, shape: tuple[int, ...], device: str, near: flo
         with extras.named(f"backend {backend!r}"):
             run = _OpenVINO(network, drawn) if backend == "openvino" else _compiled(network)
         with torch.inference_mode():
-            found, expected = run(drawn), network(drawn)
+            outputs, expected = run(drawn), network(drawn)
     except StudyError:
         raise
     except Exception as error:  # each network may fail in its own way
         problem = f"cannot run this network ({(str(error) or type(error).__name__).splitlines()[0]})"
     else:
-        apart = float((found - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
+        apart = float((outputs - expected).abs().max() / expected.abs().max().clamp(min=1e-30))
         if apart <= near:
             return backend, run
         problem = f"gives features that differ from torch's by {apart:.1e} of the largest"
@@ -131,7 +131,7 @@ class _OpenVINO:
         with contextlib.suppress(BrokenPipeError):
             self._into.write(planes.contiguous().numpy())
             self._into.flush()
-        found = self._from.read(4 * math.prod(self._shape))
-        if len(found) < 4 * math.prod(self._shape):
+        output = self._from.read(4 * math.prod(self._shape))
+        if len(output) < 4 * math.prod(self._shape):
             raise StudyError("OpenVINO's process died; run the same command again, or write `backend: torch`")
-        return torch.frombuffer(bytearray(found), dtype=torch.float32).view(self._shape)
+        return torch.frombuffer(bytearray(output), dtype=torch.float32).view(self._shape)

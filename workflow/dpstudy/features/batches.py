@@ -82,14 +82,14 @@ class ShardBatches:
         Raises:
             StudyError: a shard is missing, damaged or has changed, or does not say.
         """
-        found = [np.empty(0, object)]
+        parts = [np.empty(0, object)]
         for shard in self._shards:
             _check_unchanged(shard.path, shard.state or _state(shard.path))
             if "subject" not in shard.manifest["columns"]:
                 raise StudyError(f"{shard.path}: no column 'subject'; delete the folder and run the study again")
             names = np.array(read_table(shard.path, ["subject"]).column("subject").to_pylist(), object)
-            found.append(names if shard.mask is None else names[shard.mask])
-        return np.concatenate(found)
+            parts.append(names if shard.mask is None else names[shard.mask])
+        return np.concatenate(parts)
 
     def places(self) -> np.ndarray:
         """(rows,) the position of each record of a pass, counting those left out; after a first pass."""
@@ -165,10 +165,10 @@ def _counts(shard: _Shard) -> np.ndarray:
 
 def _state(path: Path) -> tuple[int, int]:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 def _check_unchanged(path: Path, state: tuple[int, int]) -> None:

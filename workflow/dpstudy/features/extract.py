@@ -120,11 +120,11 @@ def _compute(extractor: Extractor, options: dict, pictures: np.ndarray, where: s
     check_normalise(options.get("normalise", "none"), shape)  # before the work, not after
     features = np.empty((len(pictures), *shape), np.float32)
     for start in progress(range(0, len(pictures), _BATCH), f"features of {where}"):
-        found = extractor(pictures[start : start + _BATCH])
-        _check_rows(found, (len(pictures[start : start + _BATCH]), *extracted), options["extractor"])
-        if start == 0 and len(found) > 1:
-            _check_alone(found[:1], extractor(pictures[:1]), options["extractor"])
-        features[start : start + _BATCH] = projection(found.reshape(len(found), -1)) if projection else found
+        block = extractor(pictures[start : start + _BATCH])
+        _check_rows(block, (len(pictures[start : start + _BATCH]), *extracted), options["extractor"])
+        if start == 0 and len(block) > 1:
+            _check_alone(block[:1], extractor(pictures[:1]), options["extractor"])
+        features[start : start + _BATCH] = projection(block.reshape(len(block), -1)) if projection else block
     return features
 
 

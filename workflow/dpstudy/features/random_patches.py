@@ -42,7 +42,7 @@ class RandomPatches:
         height, width = (side - PATCH + 1 for side in planes.shape[2:])
         places = height * width
         pooling = torch.from_numpy(_pooling(height, width))
-        found = torch.empty(len(planes), 2, self.filters, GRID**2)
+        pooled = torch.empty(len(planes), 2, self.filters, GRID**2)
         with torch.inference_mode():
             for start in range(0, len(planes), block := max(1, _RESPONSES // (self.filters * places))):
                 patches = functional.unfold(planes[start : start + block], PATCH)  # (n, C 36, places)
@@ -50,10 +50,10 @@ class RandomPatches:
                 patches = patches / (patches.square().mean(1, keepdim=True) + _CONTRAST).sqrt()
                 for first in range(0, self.filters, rows := max(1, _RESPONSES // places)):
                     responses = filters[first : first + rows] @ patches
-                    into = found[start : start + block, :, first : first + rows]
+                    into = pooled[start : start + block, :, first : first + rows]
                     into[:, 0] = (responses - _BIAS).relu_() @ pooling
                     into[:, 1] = responses.add_(_BIAS).clamp_(max=0).neg_() @ pooling
-        return found.view(len(planes), *self.shape(images.shape[1:])).numpy()
+        return pooled.view(len(planes), *self.shape(images.shape[1:])).numpy()
 
     def _filters(self, channels: int) -> np.ndarray:
         """(filters, C 36) float32 with rows of norm 1."""
@@ -63,13 +63,13 @@ class RandomPatches:
 
 def _pooling(height: int, width: int) -> np.ndarray:
     """(H W, GRID^2) float32: the mean over each cell, as torch pools adaptively: cells share an odd middle."""
-    found = np.zeros((height, width, GRID, GRID), np.float32)
+    weights = np.zeros((height, width, GRID, GRID), np.float32)
     ends = [[(cell * side // GRID, -(-(cell + 1) * side // GRID)) for cell in range(GRID)] for side in (height, width)]
     for row, (top, bottom) in enumerate(ends[0]):
         for column, (left, right) in enumerate(ends[1]):
             share = np.float32(1) / np.float32(bottom - top) / np.float32(right - left)
-            found[top:bottom, left:right, row, column] = share
-    return found.reshape(height * width, GRID**2)
+            weights[top:bottom, left:right, row, column] = share
+    return weights.reshape(height * width, GRID**2)
 
 
 def open(options: dict, *, backbone_folder=None, data_root=None) -> RandomPatches:

@@ -60,11 +60,11 @@ class Filters:
         Raises:
             StudyError: the file is missing or damaged.
         """
-        found = read_tensors(Path(folder) / FILE)
-        pairs = tuple((found[f"rows_{scale}"], found[f"columns_{scale}"]) for scale in range(SCALES))
-        sizes = [int(value) for value in found["size"]]
-        pad = [int(value) for value in found["pad"]]
-        return cls((sizes[0], sizes[1]), (pad[0], pad[1], pad[2], pad[3]), found["fine"], found["coarse"], pairs)
+        tensors = read_tensors(Path(folder) / FILE)
+        pairs = tuple((tensors[f"rows_{scale}"], tensors[f"columns_{scale}"]) for scale in range(SCALES))
+        sizes = [int(value) for value in tensors["size"]]
+        pad = [int(value) for value in tensors["pad"]]
+        return cls((sizes[0], sizes[1]), (pad[0], pad[1], pad[2], pad[3]), tensors["fine"], tensors["coarse"], pairs)
 
     def write(self, folder: str | os.PathLike) -> None:
         """Write the filters to the file that `read` reads."""

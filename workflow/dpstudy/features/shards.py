@@ -91,9 +91,9 @@ def write_manifest(
     """
     entries, schema, subjects = [], None, set()
     for shard in map(Path, shard_paths):
-        entry, own, names = _described(shard)
-        schema = schema or own
-        if not own.equals(schema, check_metadata=True):
+        entry, shard_schema, names = _described(shard)
+        schema = schema or shard_schema
+        if not shard_schema.equals(schema, check_metadata=True):
             raise StudyError(f"{shard}: its columns, layout, type or network differ from those of {shard_paths[0]}")
         subjects.update(names)
         entries.append(entry)

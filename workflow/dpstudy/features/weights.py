@@ -29,10 +29,10 @@ def check_file(path: str | os.PathLike, expected: str | None = None) -> str:
     """
     if Path(path).suffix != ".safetensors":
         raise StudyError(f"{path}: weights are read from a .safetensors file; docs/features.md says how to convert one")
-    found = sha256(path)
-    if expected is not None and found != expected:
-        raise StudyError(f"{path}: its SHA-256 is {found}, but the config's `sha256` is {expected}: another file")
-    return found
+    digest = sha256(path)
+    if expected is not None and digest != expected:
+        raise StudyError(f"{path}: its SHA-256 is {digest}, but the config's `sha256` is {expected}: another file")
+    return digest
 
 
 def fetched(model: str, facts: dict) -> Path:
@@ -73,16 +73,16 @@ def check_fetched(path: str | os.PathLike, expected: str | None = None) -> str:
     """
     path = os.fspath(path)
     link = Path(os.readlink(path)).name if os.path.islink(path) else ""  # of the first link: others have other hashes
-    told = link if _SHA256.fullmatch(link) else None
-    if expected is None and told is None:
+    hub_digest = link if _SHA256.fullmatch(link) else None
+    if expected is None and hub_digest is None:
         raise StudyError(f"{path}: the hub tells no SHA-256 to check this file by; give it in the config's `sha256`")
-    found = check_file(path, expected)
-    if told not in (None, found):
+    digest = check_file(path, expected)
+    if hub_digest not in (None, digest):
         raise StudyError(
-            f"{path}: its SHA-256 is {found}, but the hub tells {told}: damaged, or another file; delete what the link "
-            "leads to, so that it is fetched again"
+            f"{path}: its SHA-256 is {digest}, but the hub tells {hub_digest}: damaged, or another file; delete what "
+            "the link leads to, so that it is fetched again"
         )
-    return found
+    return digest
 
 
 def load_weights(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> None:
@@ -100,20 +100,20 @@ def fitting(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> di
         StudyError: the file is damaged, or lacks a tensor, has one too many, or one of another shape.
     """
     ignored = tuple(ignored)
-    found = {name: value for name, value in read_weights(path).items() if not _belongs(name, ignored)}
-    own = {name: value for name, value in network.state_dict().items() if not name.endswith(_COUNTER)}
-    found = {name: value for name, value in found.items() if not name.endswith(_COUNTER)}
-    reshaped = [name for name in own.keys() & found.keys() if own[name].shape != found[name].shape]
+    given = {name: value for name, value in read_weights(path).items() if not _belongs(name, ignored)}
+    expected = {name: value for name, value in network.state_dict().items() if not name.endswith(_COUNTER)}
+    given = {name: value for name, value in given.items() if not name.endswith(_COUNTER)}
+    reshaped = [name for name in expected.keys() & given.keys() if expected[name].shape != given[name].shape]
     kinds = [
         name
-        for name in own.keys() & found.keys()
-        if own[name].dtype.is_floating_point != found[name].dtype.is_floating_point
+        for name in expected.keys() & given.keys()
+        if expected[name].dtype.is_floating_point != given[name].dtype.is_floating_point
     ]
     wrong = [
         f"{len(names)} {what} ({', '.join(sorted(names)[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
         for names, what in (
-            (own.keys() - found.keys(), "missing"),
-            (found.keys() - own.keys(), "unexpected"),
+            (expected.keys() - given.keys(), "missing"),
+            (given.keys() - expected.keys(), "unexpected"),
             (reshaped, "of another shape"),
             (kinds, "of another kind of number"),
         )
@@ -121,7 +121,7 @@ def fitting(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> di
     ]
     if wrong:
         raise StudyError(f"{path}: its tensors are not those of this network: {', '.join(wrong)}; mend `model`")
-    return found
+    return given
 
 
 def _belongs(name: str, layers: tuple[str, ...]) -> bool:

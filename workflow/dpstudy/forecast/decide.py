@@ -69,8 +69,8 @@ def verdict(forecast: Forecast, question: Question, useful: Useful) -> Verdict:
     low, middle, high = (useful.value(part) for part in share)
     if low is None or middle is None or high is None:
         return Verdict(share, None, NOT if useful.needed(share[2]) > useful.most else OPEN)
-    found = WORTH if low >= useful.at_least else NOT if high < useful.at_least else OPEN
-    return Verdict(share, (low, middle, high), found)
+    decision = WORTH if low >= useful.at_least else NOT if high < useful.at_least else OPEN
+    return Verdict(share, (low, middle, high), decision)
 
 
 def what_would_do(

@@ -63,7 +63,7 @@ def _at(
     """(low, middle, high) of the metric where the gain is known, else of the share."""
     signal = plan.scale * signal_of(units, epsilon, plan.delta)
     low, middle, high = forecast.share(replace(question, n=units, signal=signal))
-    told = [useful.value(share) for share in (low, middle, high)]
-    if told[0] is None or told[1] is None or told[2] is None:
+    values = [useful.value(share) for share in (low, middle, high)]
+    if values[0] is None or values[1] is None or values[2] is None:
         return low, middle, high
-    return told[0], told[1], told[2]
+    return values[0], values[1], values[2]

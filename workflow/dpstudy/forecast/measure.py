@@ -57,14 +57,14 @@ def tasks(train: np.ndarray, test: np.ndarray, classes: int, random: np.random.G
     yield Task(CLASSES, classes, train, test, "top1", 100 / classes)
     few = max(1, round(0.1 * classes))
     for chosen in (np.arange(few), np.arange(classes // 2)):
-        own, tested = (np.isin(labels, chosen).astype(np.int64) for labels in (train, test))
-        yield Task(ONE, 2, own, tested, "auc", 0.5)
+        learned, tested = (np.isin(labels, chosen).astype(np.int64) for labels in (train, test))
+        yield Task(ONE, 2, learned, tested, "auc", 0.5)
     likely = np.where(random.random((classes, FINDINGS)) < _SPARSE, _PICKED, 0.02)
     likely[np.arange(FINDINGS) % classes, np.arange(FINDINGS)] = _PICKED
-    own, tested = (
+    learned, tested = (
         (random.random((len(labels), FINDINGS)) < likely[labels]).astype(np.int64) for labels in (train, test)
     )
-    yield Task(SEVERAL, FINDINGS, at_most(own, 2), at_most(tested, 2), "auc", 0.5)
+    yield Task(SEVERAL, FINDINGS, at_most(learned, 2), at_most(tested, 2), "auc", 0.5)
 
 
 def at_most(labels: np.ndarray, most: int) -> np.ndarray:
@@ -104,17 +104,17 @@ def measured(name: str, features: str, train: FeatureTable, test: FeatureTable, 
 
 
 def _of_size(name: str, kind: str, train: np.ndarray, test: np.ndarray, task: Task, n: int) -> Sequence[Point]:
-    delta, found = min(1e-5, 0.1 / n), {}
+    delta, means = min(1e-5, 0.1 / n), {}
     for method in METHODS:
         for epsilon in (np.inf, *EPSILONS):
             values = [_value(method, train, test, task, n, epsilon, delta, draw) for draw in range(DRAWS)]
-            found[method, epsilon] = float(np.mean(values))
-    best = max(found[method, np.inf] for method in METHODS)
+            means[method, epsilon] = float(np.mean(values))
+    best = max(means[method, np.inf] for method in METHODS)
     _log.info("%s, %s, n = %s: %.4g without noise", name, task.kind, n, best)
-    told = (name, kind, train.shape[1], task.kind, task.classes, task.prevalence, n)
+    facts = (name, kind, train.shape[1], task.kind, task.classes, task.prevalence, n)
     return [
-        Point(*told, epsilon, delta, method, task.metric, value, task.chance, best, DRAWS)
-        for (method, epsilon), value in found.items()
+        Point(*facts, epsilon, delta, method, task.metric, value, task.chance, best, DRAWS)
+        for (method, epsilon), value in means.items()
         if epsilon != np.inf
     ]
 

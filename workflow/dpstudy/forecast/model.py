@@ -72,13 +72,13 @@ class Forecast:
     """
 
     def __init__(self, method: str, task: str, points: Sequence[Point]):
-        own = [point for point in points if (point.method, point.task) == (method, task) and tells(point)]
-        sets = sorted({point.dataset for point in own})
+        usable = [point for point in points if (point.method, point.task) == (method, task) and tells(point)]
+        sets = sorted({point.dataset for point in usable})
         if len(sets) < 3:
             raise ValueError(f"{method}, {task}: curves of {len(sets)} data sets are too few")
-        self._x = np.array([_features(question_of(point)) for point in own])
-        self._y = np.array([_log_odds(_factor(point)) for point in own])
-        of = np.array([sets.index(point.dataset) for point in own])
+        self._x = np.array([_features(question_of(point)) for point in usable])
+        self._y = np.array([_log_odds(_factor(point)) for point in usable])
+        of = np.array([sets.index(point.dataset) for point in usable])
         self._ends = self._x.min(0), self._x.max(0)  # beyond what was measured nothing is extrapolated
         self._weights = _fitted(self._x, self._y)
         self._off = np.concatenate([self._without(of == number) for number in range(len(sets))])
@@ -99,8 +99,8 @@ class Forecast:
         most = 100.0 if question.task == CLASSES else 1.0
         unknown = [chance + part * (most - chance) for part in (_EASES[0], 0.5, _EASES[1])]
         bests = unknown if question.best is None else 3 * [question.best]
-        found = [_share(factor, best, question) for factor, best in zip(factors, bests, strict=True)]
-        return found[0], found[1], found[2]
+        shares = [_share(factor, best, question) for factor, best in zip(factors, bests, strict=True)]
+        return shares[0], shares[1], shares[2]
 
 
 def tells(point: Point) -> bool:
@@ -110,8 +110,8 @@ def tells(point: Point) -> bool:
 
 
 def _factor(point: Point) -> float:
-    own, best = (skill_of(value, point.task, point.classes) for value in (point.value, point.best))
-    return min(_MOST, max(_LEAST, own / best))
+    skill, best = (skill_of(value, point.task, point.classes) for value in (point.value, point.best))
+    return min(_MOST, max(_LEAST, skill / best))
 
 
 def _share(factor: float, best: float, question: Question) -> float:

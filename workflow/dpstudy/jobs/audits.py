@@ -50,19 +50,19 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
     shared = bool(request.options.get("shared_noise"))
     key = (request.cell.path,)
     if deep(game) and not shared:
-        found = one_run(game, options["canaries"], options["confidence"], request.noise, key)
+        audits = one_run(game, options["canaries"], options["confidence"], request.noise, key)
     else:
-        found = attack(game, options["runs"], options["confidence"], request.noise, shared, key)
+        audits = attack(game, options["runs"], options["confidence"], request.noise, shared, key)
     certified = None if shared else certify(game.plan.events, problem.budget.delta).epsilon
-    told = verdict(found, certified)
-    _log.info("%s: %s", request.cell.path, told)
-    if told.startswith(REFUTED):
+    sentence = verdict(audits, certified)
+    _log.info("%s: %s", request.cell.path, sentence)
+    if sentence.startswith(REFUTED):
         raise StudyError(
-            f"cell {request.cell.path}: an attack refutes its guarantee, so that nothing is tabled: {told} At a "
+            f"cell {request.cell.path}: an attack refutes its guarantee, so that nothing is tabled: {sentence} At a "
             f"confidence of {options['confidence']:g}, what method {request.options['method']!r} releases is not what "
             "its ledger says; publish none of its cells"
         )
-    content = {"audits": found, "epsilon_certified": certified, "verdict": told}
+    content = {"audits": audits, "epsilon_certified": certified, "verdict": sentence}
     check(content, "audit", path)
     write_json(path, content)
 
@@ -74,10 +74,10 @@ def deep(game: Game) -> bool:
 
 def verdict(audits: list[dict], certified: float | None) -> str:
     """The verdict on a certified epsilon after an audit, as a sentence of audit.json."""
-    found = highest(audits)
-    if found is None:
+    lower = highest(audits)
+    if lower is None:
         raise ValueError("no attack gave a bound on what the cell publishes")
     if certified is None:
-        return f"nothing is proved: epsilon is at least {lower_bound(found, places=2)}."
-    what = REFUTED if found > certified else "consistent"
-    return f"{what}: epsilon is at least {lower_bound(found, places=2)}, and {upper_bound(certified)} is certified."
+        return f"nothing is proved: epsilon is at least {lower_bound(lower, places=2)}."
+    what = REFUTED if lower > certified else "consistent"
+    return f"{what}: epsilon is at least {lower_bound(lower, places=2)}, and {upper_bound(certified)} is certified."

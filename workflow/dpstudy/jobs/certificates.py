@@ -29,29 +29,29 @@ def certified(cells: Sequence[dict], replays: Mapping[str, dict]) -> dict[str, d
         StudyError: a ledger does not stand. No table, and no bundle, is built then: a wrong privacy claim is worse than
             none.
     """
-    found = {}
+    by_cell = {}
     for cell in cells:
         run, ledger = read_json(cell["run"]), read_json(cell["ledger"])
-        found[cell["name"]] = recertify(ledger, [seed["releases"] for seed in run["seeds"]])
+        by_cell[cell["name"]] = recertify(ledger, [seed["releases"] for seed in run["seeds"]])
         if stated := cell.get("stated"):
             unit, manifests = stated["dataset"]["unit"], [read_json(path) for path in stated["manifests"]]
             known = stated | {"n": units(manifests, unit) if manifests else None}
-            found[cell["name"]]["faults"] += restated_faults(ledger, run, known)
-        found[cell["name"]]["sums"] = _sums(ledger, run.get("method"))
-        found[cell["name"]]["replay"] = _replay(ledger, replays.get(_entry(cell)))
-        if told := errata(ledger, run.get("hyperparameters", {}).get("network"), cell.get("unnamed", False)):
-            found[cell["name"]]["errata"] = told
+            by_cell[cell["name"]]["faults"] += restated_faults(ledger, run, known)
+        by_cell[cell["name"]]["sums"] = _sums(ledger, run.get("method"))
+        by_cell[cell["name"]]["replay"] = _replay(ledger, replays.get(_entry(cell)))
+        if sentences := errata(ledger, run.get("hyperparameters", {}).get("network"), cell.get("unnamed", False)):
+            by_cell[cell["name"]]["errata"] = sentences
             _log.warning(
-                "cell %s: an earlier version wrote its ledger (docs/errata.md): %s", cell["name"], "; ".join(told)
+                "cell %s: an earlier version wrote its ledger (docs/errata.md): %s", cell["name"], "; ".join(sentences)
             )
-    wrong = {name: one["faults"] for name, one in found.items() if one["faults"]}
+    wrong = {name: one["faults"] for name, one in by_cell.items() if one["faults"]}
     for name, faults in wrong.items():
         more = f" ({len(wrong) - 1} further cells fall too)" if len(wrong) > 1 else ""
         raise StudyError(
             f"cell {name}: its ledger does not stand, so that nothing is tabled: {'; '.join(faults)}. Delete "
             f"results/cells/{name} and run the study again; if it falls again, the fault is in its method{more}"
         )
-    return found
+    return by_cell
 
 
 def _sums(ledger: Mapping, method: str | None) -> str:

@@ -26,26 +26,28 @@ def gather_cell(runs: Sequence[str], seeds: Sequence[int], fingerprint: str, out
     """
     import pyarrow as pa
 
-    found = [read_json(f"{run}/run.json") for run in runs]
+    contents = [read_json(f"{run}/run.json") for run in runs]
     ledgers = [read_json(f"{run}/ledger.json") for run in runs]
     paid = ledgers[0]["noise"] == "secure" and bool(ledgers[0]["events"])  # an update of the program made none anew
-    for folder, seed, run, ledger in zip(runs, seeds, found, ledgers, strict=True):
+    for folder, seed, run, ledger in zip(runs, seeds, contents, ledgers, strict=True):
         if [row["seed"] for row in run["seeds"]] != [seed]:
             raise StudyError(f"{folder}/run.json: is not of seed {seed}; delete the folder and run the study again")
-        if _shared(run, paid) != _shared(found[0], paid) or releases_of(ledger) != releases_of(ledgers[0]):
+        if _shared(run, paid) != _shared(contents[0], paid) or releases_of(ledger) != releases_of(ledgers[0]):
             raise StudyError(
                 f"{folder}: was made by another config, code or data than {runs[0]}; delete both folders and run the "
                 "study again"
             )
-    rows, made_by = [row for run in found for row in run["seeds"]], found[0]["made_by"] | {"config": fingerprint}
-    libraries = {run["made_by"][key] for run in found for key in ("library", "begun_by") if key in run["made_by"]}
+    rows, made_by = [row for run in contents for row in run["seeds"]], contents[0]["made_by"] | {"config": fingerprint}
+    libraries = {run["made_by"][key] for run in contents for key in ("library", "begun_by") if key in run["made_by"]}
     if others := sorted(libraries - {made_by["library"]}):
         made_by["others"] = others
-    whole = found[0] | {"seeds": rows, "made_by": made_by}
+    whole = contents[0] | {"seeds": rows, "made_by": made_by}
     if "chosen" in whole.get("tuning", {}):
-        whole["tuning"] = whole["tuning"] | {"chosen": [one for run in found for one in run["tuning"]["chosen"]]}
+        whole["tuning"] = whole["tuning"] | {"chosen": [one for run in contents for one in run["tuning"]["chosen"]]}
     check(whole, "run", outputs["run"])
-    scores = {f"seed={seed}/{SCORES}": run.get("files", {}).get(SCORES) for seed, run in zip(seeds, found, strict=True)}
+    scores = {
+        f"seed={seed}/{SCORES}": run.get("files", {}).get(SCORES) for seed, run in zip(seeds, contents, strict=True)
+    }
     curve = pa.concat_tables([read_table(f"{run}/curve.parquet") for run in runs])
     with atomic(outputs["model"]) as temporary:
         shutil.copyfile(f"{runs[0]}/model.safetensors", temporary)
@@ -58,7 +60,7 @@ def gather_cell(runs: Sequence[str], seeds: Sequence[int], fingerprint: str, out
 def _shared(run: dict, paid: bool) -> dict:
     """What the seeds of a cell have in common; of those that secure noise paid for each training has seen to the data,
     whichever version of the program it was."""
-    own = ("config", "begun_by", *(("library", "versions", "data") if paid else ()))
-    made_by = {key: value for key, value in run["made_by"].items() if key not in own}
+    of_each_seed = ("config", "begun_by", *(("library", "versions", "data") if paid else ()))
+    made_by = {key: value for key, value in run["made_by"].items() if key not in of_each_seed}
     tuning = {key: value for key, value in run.get("tuning", {}).items() if key != "chosen"}
     return {key: value for key, value in run.items() if key not in _OF_A_SEED} | {"made_by": made_by, "tuning": tuning}

@@ -91,7 +91,7 @@ def replay(
     count, tape = count or (DEEP_ROWS if _deep(options) else ROWS), Tape()
     first: dict[str, Any] | None = None
     with tempfile.TemporaryDirectory() as folder:
-        for number, (told, kind, left_out) in enumerate((PAIRS[0], *PAIRS)):
+        for number, (change, kind, left_out) in enumerate((PAIRS[0], *PAIRS)):
             root, dropped = Path(folder) / str(number), int(count * left_out)
             inputs = made_up(root, options, dataset, noise == "secure", layout, count, number, dropped, kind)
             request = _request(options, dataset, noise, epsilon, tape, first is not None)
@@ -101,12 +101,12 @@ def replay(
             try:
                 given = _given(request, inputs, root)
             except LeakError as error:
-                raise LeakError(f"method {options['method']!r}: with {told}, {error}") from None
+                raise LeakError(f"method {options['method']!r}: with {change}, {error}") from None
             except (StudyError, RuntimeError) as error:
                 raise LeakError(
-                    f"method {options['method']!r}: with the same releases and {told}, its training fails: {error}"
+                    f"method {options['method']!r}: with the same releases and {change}, its training fails: {error}"
                 ) from error
-            _compare(first, given, options["method"], told)
+            _compare(first, given, options["method"], change)
             tape.check_played()
             tape.played.clear()
     return {"pairs": len(PAIRS), "records": count}
@@ -122,49 +122,49 @@ def shortened(options: Mapping[str, Any], per_subject: int = 1) -> dict[str, Any
     Args:
         per_subject: how many records a unit has.
     """
-    found = dict(options)
-    rules = method_schema(found["method"])["properties"]
+    chosen = dict(options)
+    rules = method_schema(chosen["method"])["properties"]
     most = {
         "steps": STEPS,
         "epochs": 1,
         "batch_size": max(1, (DEEP_ROWS if _deep(options) else ROWS) * 3 // (8 * per_subject)),
     }
-    if "tuning" in found:
-        found["tuning"] = dict(found["tuning"])
-        space = {name: _shortened(asked, most.get(name)) for name, asked in found["tuning"].get("space", {}).items()}
-        if pays(found):
-            found["tuning"] |= {"space": space}
+    if "tuning" in chosen:
+        chosen["tuning"] = dict(chosen["tuning"])
+        space = {name: _shortened(asked, most.get(name)) for name, asked in chosen["tuning"].get("space", {}).items()}
+        if pays(chosen):
+            chosen["tuning"] |= {"space": space}
         else:
-            found |= {name: _a_value(asked) for name, asked in space.items()}
-            del found["tuning"]
-    stepped = "steps" in rules and isinstance(found.get("steps", 0), int)
-    if stepped and ("epochs" in rules or "steps" in found):
-        found["steps"] = min(STEPS, found.get("steps", STEPS))
+            chosen |= {name: _a_value(asked) for name, asked in space.items()}
+            del chosen["tuning"]
+    stepped = "steps" in rules and isinstance(chosen.get("steps", 0), int)
+    if stepped and ("epochs" in rules or "steps" in chosen):
+        chosen["steps"] = min(STEPS, chosen.get("steps", STEPS))
         for name in ("epochs", "noise_multiplier"):
-            found.pop(name, None)
-    if isinstance(found.get("batch_size"), int):
-        found["batch_size"] = min(most["batch_size"], found["batch_size"])
-    if isinstance(found.get("largest_batch"), int):
-        found["largest_batch"] = found["batch_size"]  # where a sample is not cut, what is done to one is not seen
-    if isinstance(found.get("start"), dict):
-        found["start"] = {key: value for key, value in found["start"].items() if key != "sha256"}
-    if isinstance(found.get("trained"), dict) and "head_first" in found["trained"]:
-        found["trained"] = {"head_first": 1}
-    if found.get("calibration") == PUBLIC:  # reads the model and public records, of which there are too few here
-        del found["calibration"]
-        found.pop("thresholds", None)
-    if found.get("calibration") == "auto" or found.get("thresholds"):  # few records would have none
-        found["calibration"] = _SHARE
-    if found.get("thresholds"):
-        found["thresholds"] = _SHARE
+            chosen.pop(name, None)
+    if isinstance(chosen.get("batch_size"), int):
+        chosen["batch_size"] = min(most["batch_size"], chosen["batch_size"])
+    if isinstance(chosen.get("largest_batch"), int):
+        chosen["largest_batch"] = chosen["batch_size"]  # where a sample is not cut, what is done to one is not seen
+    if isinstance(chosen.get("start"), dict):
+        chosen["start"] = {key: value for key, value in chosen["start"].items() if key != "sha256"}
+    if isinstance(chosen.get("trained"), dict) and "head_first" in chosen["trained"]:
+        chosen["trained"] = {"head_first": 1}
+    if chosen.get("calibration") == PUBLIC:  # reads the model and public records, of which there are too few here
+        del chosen["calibration"]
+        chosen.pop("thresholds", None)
+    if chosen.get("calibration") == "auto" or chosen.get("thresholds"):  # few records would have none
+        chosen["calibration"] = _SHARE
+    if chosen.get("thresholds"):
+        chosen["thresholds"] = _SHARE
     if "curve_points" in rules:
-        found["curve_points"] = min(STEPS - 1, found.get("curve_points", STEPS))
-    if found.get("augmentation"):
-        rule, mixed = found["augmentation"], min(1, found["augmentation"].get("mixed", 0))
-        found["augmentation"] = rule | {"multiplicity": min(max(COPIES, 2 * mixed), rule["multiplicity"])}
-        found["augmentation"] |= {"mixed": mixed} if mixed else {}
+        chosen["curve_points"] = min(STEPS - 1, chosen.get("curve_points", STEPS))
+    if chosen.get("augmentation"):
+        rule, mixed = chosen["augmentation"], min(1, chosen["augmentation"].get("mixed", 0))
+        chosen["augmentation"] = rule | {"multiplicity": min(max(COPIES, 2 * mixed), rule["multiplicity"])}
+        chosen["augmentation"] |= {"mixed": mixed} if mixed else {}
     short = {"micro_batch": DEEP_ROWS, "devices": 1, "compile": False}
-    return found | {name: value for name, value in short.items() if name in found}
+    return chosen | {name: value for name, value in short.items() if name in chosen}
 
 
 def _shortened(asked: Any, most: int | None) -> Any:
@@ -203,16 +203,16 @@ def _given(request: ReplayRequest, inputs: CellInputs, root: Path) -> dict[str, 
     if method_schema(request.options["method"])["x-curve"]:
         names["curve"] = "curve.parquet"
     paths = {kind: str(root / name) for kind, name in names.items()}
-    with _messages() as told:
+    with _messages() as messages:
         train_cell(request, inputs, paths)
     run = read_json(paths["run"])
     run.pop("files", None)
     run["made_by"].pop("data")  # hashes of the shards
     for seed in run["seeds"]:
         seed.pop("seconds")
-    found = {"model": Path(paths["model"]).read_bytes(), "messages": _TIMES.sub("- s", told.getvalue())}
-    found |= {"run.json": json.dumps(run), "ledger.json": Path(paths["ledger"]).read_text(encoding="utf-8")}
-    return found | {kind: read_table(paths[kind]) for kind in ("scores", "curve") if kind in paths}
+    results = {"model": Path(paths["model"]).read_bytes(), "messages": _TIMES.sub("- s", messages.getvalue())}
+    results |= {"run.json": json.dumps(run), "ledger.json": Path(paths["ledger"]).read_text(encoding="utf-8")}
+    return results | {kind: read_table(paths[kind]) for kind in ("scores", "curve") if kind in paths}
 
 
 @contextlib.contextmanager
@@ -269,22 +269,22 @@ def replayed(
     before = read_json(path)["entries"] if path and Path(path).exists() else {}
     kept: dict[str, dict] = {}
     for entry in entries:
-        found = before.get(entry["name"], {})
-        layout = _layout(entry, found)
+        result = before.get(entry["name"], {})
+        layout = _layout(entry, result)
         if layout is None:
             kept[entry["name"]] = {"exempt": "nothing says any more what its records looked like"}
             continue
-        told = {key: entry[key] for key in ("options", "dataset", "library")} | {"noise": noise}
-        mark = config_hash(told | {"layout": asdict(layout)})
-        if found.get("made_by") != mark:
+        facts = {key: entry[key] for key in ("options", "dataset", "library")} | {"noise": noise}
+        mark = config_hash(facts | {"layout": asdict(layout)})
+        if result.get("made_by") != mark:
             _log.info("replay of %s: a training on made-up records, and others on its tape", entry["name"])
             try:
-                found = replay(entry["options"], entry["dataset"], noise, layout, entry["epsilon"])
+                result = replay(entry["options"], entry["dataset"], noise, layout, entry["epsilon"])
             except LeakError as error:
                 raise LeakError(f"{entry['name']}: {error}; none of its cells may be tabled or published") from None
             except StudyError as error:
                 raise StudyError(f"{entry['name']}: its replay on made-up records fails: {error}") from error
-        kept[entry["name"]] = found | {"made_by": mark, "layout": asdict(layout)}
+        kept[entry["name"]] = result | {"made_by": mark, "layout": asdict(layout)}
     if path and keep:
         write_json(path, {"entries": kept})
     return {

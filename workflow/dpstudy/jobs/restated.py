@@ -68,12 +68,12 @@ def _different(what: str, stated: object, expected: object) -> str:
 def _of_release(events: Sequence[Mapping], release: Mapping) -> list[str]:
     """Hold the events of a name, in the order of their counts, against what is expected of them."""
     name, wanted = release["name"], release["parts"]
-    found = sorted((event for event in events if event["name"] == name), key=lambda e: (e["count"], e["sensitivity"]))
-    if len(found) != len(wanted):
-        return [f"it has {len(found)} events named {name!r}, where the config and public metadata give {len(wanted)}"]
+    of_name = sorted((event for event in events if event["name"] == name), key=lambda e: (e["count"], e["sensitivity"]))
+    if len(of_name) != len(wanted):
+        return [f"it has {len(of_name)} events named {name!r}, where the config and public metadata give {len(wanted)}"]
     return [
         _different(f"{key.replace('_', ' ')} of {name}", event[key], value)
-        for event, part in zip(found, sorted(wanted, key=lambda p: (p["count"] or 0, p["sensitivity"])), strict=True)
+        for event, part in zip(of_name, sorted(wanted, key=lambda p: (p["count"] or 0, p["sensitivity"])), strict=True)
         for key, value in part.items()
         if value is not None
     ]
@@ -92,17 +92,17 @@ def _calibration(
     if asked == PUBLIC or (none and asked == "auto"):  # there may be too few units
         return []
     longest = math.sqrt(3) if not several else math.sqrt(2 * min(run["classes"], labels + 1))
-    found = [_release("calibration_scale", records), _release("calibration", records * longest, 5)]
+    releases = [_release("calibration_scale", records), _release("calibration", records * longest, 5)]
     if options.get("thresholds") and any(event["name"] == "operating_points" for event in events):
-        found.append(_release("operating_points", records * math.sqrt(run["classes"])))
-    return found
+        releases.append(_release("operating_points", records * math.sqrt(run["classes"])))
+    return releases
 
 
 def _least_squares(value: Values, n: int, classes: int, labels: int, records: int) -> list[dict]:
     norm = float(value("clipping_norm"))  # type: ignore[arg-type]
-    found = [_release("gram", records * norm**2), _release("targets", records * math.sqrt(labels) * norm)]
+    sums = [_release("gram", records * norm**2), _release("targets", records * math.sqrt(labels) * norm)]
     published = value("variant") == "published"
-    return found + ([_release("class_grams", records * math.sqrt(labels) * norm**2)] if published else [])
+    return sums + ([_release("class_grams", records * math.sqrt(labels) * norm**2)] if published else [])
 
 
 def _feature_covariance(value: Values, n: int, classes: int, labels: int, records: int) -> list[dict]:

@@ -44,14 +44,14 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
     """
     content = read_json(run)
     by_file = [(path, list(read_scores(path))) for path in scores]
-    found = [given for _, several in by_file for given in several]
-    by_seed = {given.seed: given for given in found}
+    by_model = [given for _, several in by_file for given in several]
+    by_seed = {given.seed: given for given in by_model}
     for row in content["seeds"]:
         if row.get("calibration", {}).get("on") == PUBLIC and row["seed"] in by_seed:
             by_seed[row["seed"]] = _others(by_seed[row["seed"]])
     named = [cell_of_scores(path) or content for path in scores]
     if (
-        sorted(given.seed for given in found) != sorted(row["seed"] for row in content["seeds"])
+        sorted(given.seed for given in by_model) != sorted(row["seed"] for row in content["seeds"])
         or not all(_is_of(content, path, several) for path, several in by_file)
         or any(names[axis] != content[axis] for names in named for axis in AXES)
     ):
@@ -62,13 +62,13 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
     rows = []
     for row in content["seeds"]:
         given = by_seed[row["seed"]]
-        told = judged(given, evaluation, "calibration" in row)
+        scored = judged(given, evaluation, "calibration" in row)
         if "calibration" in row:
-            told["before"] = before(given, row["calibration"], evaluation)
+            scored["before"] = before(given, row["calibration"], evaluation)
         _log.info(
-            "seed %s: %s", row["seed"], {name: told[name] for name in told if name not in ("groups", "confusion")}
+            "seed %s: %s", row["seed"], {name: scored[name] for name in scored if name not in ("groups", "confusion")}
         )
-        rows.append({"seed": row["seed"], "split": row["split"], "tested": scored_records(given), **told, **row})
+        rows.append({"seed": row["seed"], "split": row["split"], "tested": scored_records(given), **scored, **row})
     metrics = content | {
         "seeds": rows,
         "made_by": content["made_by"] | {"evaluation": evaluation_fingerprint(evaluation, library)},
@@ -109,6 +109,6 @@ def judged(given: SeedScores, evaluation: Mapping, calibrated: bool = False) -> 
     scores: dict = dict(evaluate(given.scores, given.labels, names, classes))
     if evaluation.get("confusion"):
         masks = members(given.groups or {}, evaluation["smallest_group"], evaluation["small_groups"], given.subjects)
-        told = confusion(given.scores, given.labels, classes, masks, calibrated)
-        scores |= {"confusion": told} if told else {}
+        counts = confusion(given.scores, given.labels, classes, masks, calibrated)
+        scores |= {"confusion": counts} if counts else {}
     return scores | judge(given.scores, given.labels, classes, evaluation, given.groups, given.subjects)

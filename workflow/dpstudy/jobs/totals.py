@@ -45,7 +45,7 @@ def write_totals(
             alike = [other for other in read if other != name and read[other] and _alike(other, name, known)]
             datasets[name] = total(ledgers, float(delta)) | {"unit": unit} | _spent(entries, float(delta), unit)
             if alike:
-                every = [*ledgers, *(found for other in alike for found in read[other])]
+                every = [*ledgers, *(counted_ledger for other in alike for counted_ledger in read[other])]
                 datasets[name]["together"] = {"with": alike} | _counted(every, float(delta), unit)
     others = defaultdict(list)
     for place, entry in enumerate(book):

@@ -110,11 +110,11 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     known = _check_spending(request, problem, plan, before.training if before else None)
     data = None if paid else training_data(method, parameters, problem, inputs)
     test = inputs.held_out_rows()
-    found = {"classes": manifests[0]["classes"], "multi_label": manifests[0]["multi_label"]}
+    layout = {"classes": manifests[0]["classes"], "multi_label": manifests[0]["multi_label"]}
     made = made_by(request, inputs.hashes())
     if before and before.made_by["library"] != made["library"]:
         made["begun_by"] = before.made_by["library"]
-    task = CellTask(request, method, parameters, problem, plan, hyper, made_by=made, **found)
+    task = CellTask(request, method, parameters, problem, plan, hyper, made_by=made, **layout)
     tuning = choice.summary if choice else {}
     ledger = ledger_of(task, tuning)
     keeper = keeper_of(request, parameters, before.made_by if before else made, ledger)

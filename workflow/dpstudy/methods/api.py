@@ -105,10 +105,10 @@ def fit(
     check_plan(plan, problem, name, is_beyond_target({"method": name} | options))
     beside = _beside(name, methods.load(name), public)
     data = method.prepare(data_rows, parameters, problem, **beside)
-    told = ("" if calibration is None else f" {calibration}") + (" averaged" if averaged else "")
-    told += f" thresholds {thresholds}" if thresholds else ""
-    told += f" class weights {problem.class_weights}" if problem.class_weights else ""
-    source = NoiseSource(noise, "api", f"{name} {parameters} {problem}{told}", "fit", seed, shared=shared_noise)
+    suffix = ("" if calibration is None else f" {calibration}") + (" averaged" if averaged else "")
+    suffix += f" thresholds {thresholds}" if thresholds else ""
+    suffix += f" class weights {problem.class_weights}" if problem.class_weights else ""
+    source = NoiseSource(noise, "api", f"{name} {parameters} {problem}{suffix}", "fit", seed, shared=shared_noise)
     fitted = method.fit(data, parameters, problem, plan, source)
     check_fit(fitted, name, problem)
     check_run(plan.events, source, problem.n)

@@ -98,10 +98,10 @@ def shape_of(shape: Sequence[int] | None, dim: int) -> tuple[int, ...]:
         return (dim,)
     if isinstance(shape, str) or not isinstance(shape, Sequence):
         raise StudyError(f"shape {shape!r}: must be integers such as (1, 28, 28)")
-    found = tuple(integer_of(size, "shape", 1) for size in shape)
-    if math.prod(found) != dim:
-        raise StudyError(f"shape {found} has {math.prod(found)} numbers, but records have {dim} features")
-    return found
+    sizes = tuple(integer_of(size, "shape", 1) for size in shape)
+    if math.prod(sizes) != dim:
+        raise StudyError(f"shape {sizes} has {math.prod(sizes)} numbers, but records have {dim} features")
+    return sizes
 
 
 def integer_of(value, what: str, least: int | None = None) -> int:
@@ -111,13 +111,13 @@ def integer_of(value, what: str, least: int | None = None) -> int:
         StudyError: it is none.
     """
     try:
-        found = operator.index(value)
+        number = operator.index(value)
     except TypeError:
-        found = None
-    if found is None or isinstance(value, bool) or (least is not None and found < least):
+        number = None
+    if number is None or isinstance(value, bool) or (least is not None and number < least):
         more = "" if least is None else f" of at least {least}"
         raise StudyError(f"{what} {value!r}: must be an integer{more}")
-    return found
+    return number
 
 
 def epsilon_of(value) -> str:

@@ -62,8 +62,8 @@ class Augmentation(Hyperparameters):
 
     def __repr__(self) -> str:
         """The text that keys the noise of `fit`; without mixtures it is that of versions that had no mixtures."""
-        told = ["multiplicity", "pad", "flip", "crop", *(["mixed", "alpha"] if self.mixed else [])]
-        return f"Augmentation({', '.join(f'{name}={getattr(self, name)!r}' for name in told)})"
+        keys = ["multiplicity", "pad", "flip", "crop", *(["mixed", "alpha"] if self.mixed else [])]
+        return f"Augmentation({', '.join(f'{name}={getattr(self, name)!r}' for name in keys)})"
 
     @property
     def copies(self) -> int:
@@ -91,7 +91,7 @@ class Augmentation(Hyperparameters):
 
     def _room(self, shape: tuple[int, ...]) -> list[int]:
         """The largest vertical and horizontal offset of a crop, in pixels."""
-        return [side + 2 * self.pad - own for side, own in zip(shape[1:], self.window(shape)[1:], strict=True)]
+        return [side + 2 * self.pad - cut for side, cut in zip(shape[1:], self.window(shape)[1:], strict=True)]
 
     def choose(self, records: int, shape: tuple[int, ...], generator: AnyGenerator) -> torch.Tensor:
         """(records, K, 3) random offsets (down, across) and flips of each record's K crops, for (C, H, W) images.
@@ -115,22 +115,22 @@ class Augmentation(Hyperparameters):
     def __call__(self, images: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
         """(n copies, C, h, w) augmented copies, channels-last in memory, of images (n, C, H, W) by random `choices`."""
         choices = choices.to(images.device)
-        found = self._cut(images, choices[:, : self.multiplicity].long())
+        windows = self._cut(images, choices[:, : self.multiplicity].long())
         if not self.mixed:
-            return found.flatten(0, 1).permute(0, 3, 1, 2)
+            return windows.flatten(0, 1).permute(0, 3, 1, 2)
         first, second, weights = choices[:, self.multiplicity :].unbind(2)
         record = torch.arange(len(images), device=images.device)[:, None]
-        weights = weights.to(found.dtype)[:, :, None, None, None]
-        both = found[record, first.long()] * weights + found[record, second.long()] * (1 - weights)
-        return torch.cat([found, both], 1).flatten(0, 1).permute(0, 3, 1, 2)
+        weights = weights.to(windows.dtype)[:, :, None, None, None]
+        both = windows[record, first.long()] * weights + windows[record, second.long()] * (1 - weights)
+        return torch.cat([windows, both], 1).flatten(0, 1).permute(0, 3, 1, 2)
 
     def _cut(self, images: torch.Tensor, choices: torch.Tensor) -> torch.Tensor:
         """(n, K, h, w, C) crops of the images, flipped where `choices` says so."""
         _, *window = self.window(images.shape[1:])
         down, across, flipped = choices.flatten(0, 1).unbind(1)
         rows, columns = (
-            _mirrored(torch.arange(own, device=images.device) + first[:, None] - self.pad, side)
-            for own, first, side in zip(window, (down, across), images.shape[2:], strict=True)
+            _mirrored(torch.arange(cut, device=images.device) + first[:, None] - self.pad, side)
+            for cut, first, side in zip(window, (down, across), images.shape[2:], strict=True)
         )
         columns = torch.where(flipped[:, None] > 0, columns.flip(1), columns)
         record = torch.arange(len(images), device=images.device).repeat_interleave(self.multiplicity)

@@ -114,10 +114,10 @@ def weights_by_name(given: Mapping[str, float], classes: Sequence[str], several:
     for name in given:
         if name not in known:
             raise StudyError(f"class_weights: there is no class {name!r}; there are {', '.join(known)}")
-    found = tuple(float(given.get(name, 1.0)) for name in (*classes, NO_LABEL))
-    if max(found[: len(known)]) < 1:
+    weights = tuple(float(given.get(name, 1.0)) for name in (*classes, NO_LABEL))
+    if max(weights[: len(known)]) < 1:
         raise StudyError("class_weights: the largest must be 1, since noise is that of a record that counts in full")
-    return found
+    return weights
 
 
 def scaled(features: Array, weights: Array | None, grid: float | None = None) -> Array:

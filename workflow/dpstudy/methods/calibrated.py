@@ -95,8 +95,8 @@ class Calibrated:
 
     def __getattr__(self, name: str):
         """Any other attribute of the method; `spent` is given the plan of the method without the calibration."""
-        found = getattr(self._method, name)
-        return self._spent if name == "spent" else found
+        attribute = getattr(self._method, name)
+        return self._spent if name == "spent" else attribute
 
     def plan(self, parameters, problem: Problem) -> Plan:
         """The method's releases at the rest of the budget, and the calibration's releases.
@@ -117,13 +117,13 @@ class Calibrated:
         left = epsilon_of(mu * math.sqrt(1 - share - asked), budget.delta)
         less = dataclasses.replace(budget, epsilon=spelled(left))
         poorer = dataclasses.replace(problem, budget=less)
-        self.own = poorer, (own := self._method.plan(parameters, poorer))
-        events = _beside(own.events, mu, (share, asked), problem)
+        self.own = poorer, (planned := self._method.plan(parameters, poorer))
+        events = _beside(planned.events, mu, (share, asked), problem)
         return dataclasses.replace(
-            own,
-            events=(*own.events, *events),
-            noise={**own.noise, **{event.name: event.deviation for event in events}},
-            facts={**own.facts, **{f"noise_multiplier_{e.name}": e.noise_multiplier for e in events}},
+            planned,
+            events=(*planned.events, *events),
+            noise={**planned.noise, **{event.name: event.deviation for event in events}},
+            facts={**planned.facts, **{f"noise_multiplier_{e.name}": e.noise_multiplier for e in events}},
         )
 
     def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource, **beside) -> Fit:
@@ -169,13 +169,13 @@ class Calibrated:
 
         Exact sums need scores that are those of a record alone, whatever stands beside it.
         """
-        found, told, shares = [], [], []
+        scored, checked, shares = [], [], []
         for features, labels, weights in weighted(self._rows(), problem.averaged):
             shares.append(np.ones(len(labels)) if weights is None else weights)
-            told.append(checked_labels(labels, problem.classes, problem.positives))
+            checked.append(checked_labels(labels, problem.classes, problem.positives))
             with np.errstate(all="ignore"):  # a warning would reveal something about a private record
-                found.append(_each_alone(model, features, problem) if problem.exact else model.scores(features))
-        scores, labels, weights = (np.concatenate(each) for each in (found, told, shares))
+                scored.append(_each_alone(model, features, problem) if problem.exact else model.scores(features))
+        scores, labels, weights = (np.concatenate(each) for each in (scored, checked, shares))
         usable = np.isfinite(scores).all(1)
         return scores[usable], labels[usable], weights[usable]
 
@@ -209,11 +209,11 @@ def _each_alone(model, features: np.ndarray, problem: Problem) -> np.ndarray:
     if hasattr(model, "scores_alone"):
         return model.scores_alone(features)
     alone = np.empty((1, features.shape[1]), features.dtype)  # one place in memory for all of them
-    found = np.empty((len(features), problem.classes), np.float32)
+    scores = np.empty((len(features), problem.classes), np.float32)
     for row, values in enumerate(features):
         alone[0] = values
-        found[row] = model.scores(alone)[0]
-    return found
+        scores[row] = model.scores(alone)[0]
+    return scores
 
 
 def share_of(problem: Problem, share: float | str) -> float:
@@ -307,8 +307,8 @@ def calibrate_scores(
             contributions(some, marks, present, offsets, known, problem, part).sum(0)
             for some, marks, part in _blocks(scores, labels, weights)
         )
-        found = released(ASKED, total, asked, source, query) / units
-        wrong, bold = _told(found[:m], noise, 0.0), float(_told(found[m:], noise, 0.0)[0])
+        answers = released(ASKED, total, asked, source, query) / units
+        wrong, bold = _told(answers[:m], noise, 0.0), float(_told(answers[m:], noise, 0.0)[0])
         mean = np.clip(known + wrong, known / 4, 1 - (1 - known) / 4)
         variance = np.maximum(mean * (1 - mean), _LEAST_ODDS)
         offsets = offsets - np.clip(wrong / variance, -_LONGEST_STEP, _LONGEST_STEP)

@@ -66,8 +66,8 @@ class PubliclyCalibrated:
         test = self._test()
         self._records = test.take(for_calibration(test.ids, test.subjects))
         if len(self._records) < _FEWEST:
-            told = f"{len(self._records)} of the test records are for it, and it takes {_FEWEST}"
-            raise StudyError(f"calibration: test: {told}; give a share of the budget instead, or leave it out")
+            shortage = f"{len(self._records)} of the test records are for it, and it takes {_FEWEST}"
+            raise StudyError(f"calibration: test: {shortage}; give a share of the budget instead, or leave it out")
         return self.uncalibrated.plan(parameters, problem)
 
     def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource, **beside) -> Fit:
@@ -106,11 +106,11 @@ def likeliest(scores: np.ndarray, y: np.ndarray, several: bool) -> tuple[float, 
         slope, offsets = np.exp(values[0]), values[1:]
         logits = np.clip(slope * known + offsets, -_FAR, _FAR)
         p = probabilities(logits, several)
-        told = -(y * np.log(p) + (1 - y) * np.log1p(-p)) if several else -y * np.log(np.maximum(p, _RARE))
+        losses = -(y * np.log(p) + (1 - y) * np.log1p(-p)) if several else -y * np.log(np.maximum(p, _RARE))
         wrong = (p - y) / len(y)
         gradient = np.concatenate([[slope * (wrong * known).sum()], wrong.sum(0) + 2 * _RIDGE * offsets])
-        return float(told.sum() / len(y) + _RIDGE * offsets @ offsets), gradient
+        return float(losses.sum() / len(y) + _RIDGE * offsets @ offsets), gradient
 
     ends = [(-_FAR, math.log(_FAR)), *((-_FAR, _FAR) for _ in range(scores.shape[1]))]
-    found = minimize(loss, np.zeros(len(ends)), jac=True, method="L-BFGS-B", bounds=ends)
-    return float(np.exp(found.x[0]) / size), found.x[1:]
+    optimum = minimize(loss, np.zeros(len(ends)), jac=True, method="L-BFGS-B", bounds=ends)
+    return float(np.exp(optimum.x[0]) / size), optimum.x[1:]

@@ -35,8 +35,8 @@ def clip_rows(features: np.ndarray, norm: float, exact: bool = False) -> np.ndar
     scale = _factors(squared, norm)
     scale[broken] = 0
     with np.errstate(invalid="ignore"):  # infinity times zero, in rows that become zero next
-        own = None if np.may_share_memory(given, features) else features  # a copy may be overwritten
-        clipped = np.multiply(features, scale[:, None].astype(np.float32), out=own)
+        target = None if np.may_share_memory(given, features) else features  # a copy may be overwritten
+        clipped = np.multiply(features, scale[:, None].astype(np.float32), out=target)
     clipped[broken] = 0
     hold("clipped rows", row_lengths(clipped[:LOOKED_AT]), norm)
     return clipped

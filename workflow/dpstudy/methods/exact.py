@@ -69,9 +69,9 @@ def grid_of(bound: float) -> float | None:
 
 def truncated(values: Array, grid: Array | float) -> Array:
     """`values` rounded towards zero to multiples of `grid`, a power of two (or an array of such)."""
-    found = towards_zero(values * (1 / grid))
-    found *= grid
-    return found
+    rounded = towards_zero(values * (1 / grid))
+    rounded *= grid
+    return rounded
 
 
 def towards_zero(values: Array) -> Array:

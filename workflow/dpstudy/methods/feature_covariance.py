@@ -130,8 +130,8 @@ class Parameters(Hyperparameters):
         if self.loss is None:
             object.__setattr__(self, "loss", "sigmoid" if published else "softmax")
         if self.bias is None:
-            own = _SIGMOID_BIAS if self.loss == "sigmoid" else 0.0
-            object.__setattr__(self, "bias", -10.0 if published else own)
+            default = _SIGMOID_BIAS if self.loss == "sigmoid" else 0.0
+            object.__setattr__(self, "bias", -10.0 if published else default)
         for key in ("steps", "learning_rate"):
             if getattr(self, key) == "auto" and published:
                 raise StudyError(f"{_METHOD}: {key}: the published variant needs a number")

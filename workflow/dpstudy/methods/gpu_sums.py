@@ -19,10 +19,10 @@ def squares(rows: torch.Tensor) -> torch.Tensor:
     rows = rows.contiguous()
     count, k = rows.shape
     parts = triton.cdiv(k, _SPAN)
-    found = rows.new_zeros(count, parts, dtype=torch.float64)
+    partial = rows.new_zeros(count, parts, dtype=torch.float64)
     if count and k:
-        _square[(count, parts)](rows, found, k, parts, _SPAN, _BLOCK)
-    return found.sum(1)
+        _square[(count, parts)](rows, partial, k, parts, _SPAN, _BLOCK)
+    return partial.sum(1)
 
 
 def weighted(factors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -30,10 +30,10 @@ def weighted(factors: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     rows = rows.contiguous()
     count, k = rows.shape
     parts = triton.cdiv(count, _ROWS)
-    found = rows.new_zeros(parts, k, dtype=torch.float64)
+    partial = rows.new_zeros(parts, k, dtype=torch.float64)
     if count and k:
-        _weigh[(triton.cdiv(k, _BLOCK), parts)](rows, factors.contiguous(), found, count, k, _ROWS, _BLOCK)
-    return found.sum(0)
+        _weigh[(triton.cdiv(k, _BLOCK), parts)](rows, factors.contiguous(), partial, count, k, _ROWS, _BLOCK)
+    return partial.sum(0)
 
 
 @triton.jit

@@ -31,10 +31,10 @@ def gram(records: Records) -> np.ndarray:
             total += features.T @ features
         return to_numpy(total).astype(dtype)
     if records.rows <= _ROWS:  # a thread takes longer to start than it would save
-        found = np.zeros((records.dim, records.dim))
+        summed = np.zeros((records.dim, records.dim))
         for block in records.blocks(_ROWS):
-            add_gram(found, to_numpy(block.shared(0.5)), dtype)
-        return _whole(found, dtype)
+            add_gram(summed, to_numpy(block.shared(0.5)), dtype)
+        return _whole(summed, dtype)
     threads = threads_of_products()
     sums = [np.zeros((records.dim, records.dim)) for _ in range(threads)]
     running: deque[Future] = deque()

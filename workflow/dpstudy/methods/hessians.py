@@ -61,16 +61,16 @@ class _Curvatures:
         with np.errstate(all="ignore"):
             if self._exact:
                 features = place_of(features).array(features, "float64")
-            own = self._weights if self._loss == "softmax" else self._weights[part]
-            p = scores_of(own, features)
+            weights = self._weights if self._loss == "softmax" else self._weights[part]
+            p = scores_of(weights, features)
             if self._loss == "softmax":
                 p = (exact.softmax if self._exact else softmax)(p)[part]
             else:
                 p = (exact.sigmoid if self._exact else sigmoid)(p)
-            found = p * (1 - p)
+            curvatures = p * (1 - p)
             if self._exact:
-                found = exact.truncated(found, exact.CLASS_GRID)
-        return place_of(found).xp.where(found == found, found, 0.0)
+                curvatures = exact.truncated(curvatures, exact.CLASS_GRID)
+        return place_of(curvatures).xp.where(curvatures == curvatures, curvatures, 0.0)
 
 
 def _weighted_grams(records: Records, count: int, curvature: Callable[[Block], Array]) -> np.ndarray:
@@ -95,14 +95,14 @@ def _weighted_grams(records: Records, count: int, curvature: Callable[[Block], A
             for index, rows in enumerate(scaled(block)):
                 total[index] += rows.T @ rows
         return to_numpy(total).astype(dtype)
-    found = np.zeros((count, dim, dim))
+    sums = np.zeros((count, dim, dim))
     product = np.zeros((dim, dim), dtype)
     syrk = dsyrk if records.capacity else ssyrk
     for block in records.blocks():
-        for matrix, rows in zip(found, scaled(block), strict=True):
+        for matrix, rows in zip(sums, scaled(block), strict=True):
             # both transposed: what BLAS calls column-major; only one triangle is computed, in place
             syrk(1.0, to_numpy(rows).T, beta=0.0, c=product.T, lower=1, overwrite_c=1)
             matrix += product
-    for matrix in found:
+    for matrix in sums:
         mirror(matrix)
-    return found.astype(dtype, copy=False)
+    return sums.astype(dtype, copy=False)

@@ -147,7 +147,7 @@ def _stage(parameters: Parameters, problem: Problem) -> Stage | None:
                 f"{upper_bound(budget.delta)}; set projection: none"
             )
         budget = Budget(np.format_float_positional(share, trim="-"), budget.delta)
-    own = replace(problem, budget=budget)
+    stage_problem = replace(problem, budget=budget)
     loss = "softmax" if problem.exclusive else "sigmoid"
     chosen: first_order.Parameters | feature_covariance.Parameters
     if parameters.projection == "dp-sgd":
@@ -156,7 +156,7 @@ def _stage(parameters: Parameters, problem: Problem) -> Stage | None:
         )
     else:
         chosen = feature_covariance.Parameters(loss=loss)
-    return Stage(chosen, own, PROJECTIONS[parameters.projection].plan(chosen, own))
+    return Stage(chosen, stage_problem, PROJECTIONS[parameters.projection].plan(chosen, stage_problem))
 
 
 def plan(parameters: Parameters, problem: Problem) -> Plan:
@@ -191,13 +191,13 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
         unit.append(unit_rows.times(math.sqrt(problem.positives)).event(COUNTS, share**-0.5))
     unit = [event.scaled(rest**-0.5) for event in unit]
     scale = calibrate(lambda scale: (*fixed, *(event.scaled(scale) for event in unit)), problem.budget)
-    own = tuple(event.scaled(scale) for event in unit)
-    noise = {event.name: event.deviation for event in own}
-    facts = {f"noise_multiplier_{event.name}": event.noise_multiplier for event in own}
+    events = tuple(event.scaled(scale) for event in unit)
+    noise = {event.name: event.deviation for event in events}
+    facts = {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events}
     if stage is None:
-        return Plan(own, noise, facts)
+        return Plan(events, noise, facts)
     before = {f"projection_{k}": v for k, v in stage.plan.facts.items()}
-    return Plan((*fixed, *own), {**stage.plan.noise, **noise}, {**before, **facts})
+    return Plan((*fixed, *events), {**stage.plan.noise, **noise}, {**before, **facts})
 
 
 def prepare(batches, parameters: Parameters, problem: Problem, public: np.ndarray | None = None) -> TrainingSet:
@@ -279,12 +279,12 @@ def release(
     sums, counts = data.sums.get(key) or _class_sums(data.records, mapping, whole=problem.positives > 1)
     if mapping.projection is None:
         data.sums[key] = sums, counts
-    found = {SUMS: sums.copy()}
+    totals = {SUMS: sums.copy()}
     if parameters.class_shares == "released":
-        found[COUNTS] = counts.copy()
+        totals[COUNTS] = counts.copy()
     if problem.noised:
-        found = {name: source.released(name, value, plan.noise[name]) for name, value in found.items()}
-    return found
+        totals = {name: source.released(name, value, plan.noise[name]) for name, value in totals.items()}
+    return totals
 
 
 def _class_sums(records: Records, mapping: FeatureMap, whole: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -130,23 +130,23 @@ def batch_loss(points, variances, labels, rows, references, groups, contrast: Co
     mask = torch.zeros_like(logs, dtype=torch.bool)
     mask[torch.arange(len(rows), device=rows.device)[itself], place[itself]] = True
     logs = logs.masked_fill(mask, NOWHERE)
-    own = labels[rows]
+    row_labels = labels[rows]
     if labels.ndim == 1 and contrast.negatives == "pooled":
-        ours = labels[references][None, :] == own[:, None]
+        ours = labels[references][None, :] == row_labels[:, None]
         mine, theirs = (torch.logsumexp(logs.masked_fill(~side, NOWHERE), 1) for side in (ours, ~ours))
         missed = torch.relu(contrast.margin + theirs - mine)
         return torch.where((mine > NOWHERE / 2) & (theirs > NOWHERE / 2), missed, 0.0).sum()
     if labels.ndim == 1:
         densities = torch.stack(
-            [log_mean(logs, ours, (itself & (own == label)).long()) for label, (ours, _) in enumerate(groups)], 1
+            [log_mean(logs, ours, (itself & (row_labels == label)).long()) for label, (ours, _) in enumerate(groups)], 1
         )
-        target = densities.gather(1, own[:, None])
-        missed = torch.relu(contrast.margin + densities - target).scatter(1, own[:, None], 0.0)
+        target = densities.gather(1, row_labels[:, None])
+        missed = torch.relu(contrast.margin + densities - target).scatter(1, row_labels[:, None], 0.0)
         missed = torch.where((target > NOWHERE) & (densities > NOWHERE), missed, 0.0)
         return missed.sum() / max(1, len(groups) - 1)
     total = logs.new_zeros(())
     for label, (ours, others) in enumerate(groups):
-        bears = own[:, label] != 0
+        bears = row_labels[:, label] != 0
         mine = log_mean(logs, ours, (itself & bears).long())
         theirs = log_mean(logs, others, (itself & ~bears).long())
         gap = torch.where(bears, mine - theirs, theirs - mine)

@@ -113,8 +113,8 @@ class OuterProducts:
         if isinstance(self.layer, nn.Conv2d):
             outputs, channels, *kernel = self.layer.weight.shape
             weight = weight.view(outputs, *kernel, channels).permute(0, 3, 1, 2)
-        found = {"weight": weight.reshape(self.layer.weight.shape)}
-        return found if self.bias is None else found | {"bias": weighted_sum(factors, self.bias)}
+        totals = {"weight": weight.reshape(self.layer.weight.shape)}
+        return totals if self.bias is None else totals | {"bias": weighted_sum(factors, self.bias)}
 
 
 def _large(layer: nn.Conv2d, outputs: torch.Tensor, copies: int) -> bool:
@@ -170,9 +170,9 @@ class StandardisedProducts(OuterProducts):
         return squares if self.bias is None else squares + squared_lengths(self.bias)
 
     def sums(self, factors: torch.Tensor) -> dict[str, torch.Tensor]:
-        found = super().sums(factors)
-        found["weight"] *= _taken(self.scale)[:, None, None, None]
-        return found | {"gain": weighted_sum(factors, _taken(self.gain)).view_as(self.layer.gain)}
+        totals = super().sums(factors)
+        totals["weight"] *= _taken(self.scale)[:, None, None, None]
+        return totals | {"gain": weighted_sum(factors, _taken(self.gain)).view_as(self.layer.gain)}
 
 
 @dataclass(frozen=True)
@@ -207,11 +207,11 @@ def by_convolution(layer: nn.Conv2d, inputs: torch.Tensor, gradients: torch.Tens
     """
     arguments = (list(layer.stride), list(layer.padding), list(layer.dilation), False, [0, 0], layer.groups)
     weight = layer.filters() if isinstance(layer, EquivariantConv2d) else layer.weight  # only its shape is used
-    found = [
+    by_record = [
         torch.ops.aten.convolution_backward(g, x, weight, None, *arguments, [False, True, False])[1]
         for x, g in zip(inputs.split(copies), gradients.split(copies), strict=True)
     ]
-    return torch.stack([each.permute(0, 2, 3, 1) for each in found]).flatten(2)
+    return torch.stack([each.permute(0, 2, 3, 1) for each in by_record]).flatten(2)
 
 
 def products(g: torch.Tensor, a: torch.Tensor) -> torch.Tensor:

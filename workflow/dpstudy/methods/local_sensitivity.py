@@ -56,14 +56,14 @@ def neighbour_distances(points: torch.Tensor, neighbours: int) -> torch.Tensor:
     """
     known = Points(points, points.new_ones(len(points)))
     count = min(neighbours, len(points) - 1)
-    found = points.new_zeros(len(points))
+    distances = points.new_zeros(len(points))
     if not count:
-        return found
+        return distances
     for part in blocks(len(points), len(points)):
         squares = known.squared_distances(points[part])
         squares[torch.arange(len(squares)), torch.arange(part.start, part.stop)] = math.inf
-        found[part] = squares.topk(count, dim=1, largest=False).values.sqrt().mean(1)
-    return found
+        distances[part] = squares.topk(count, dim=1, largest=False).values.sqrt().mean(1)
+    return distances
 
 
 def local_sensitivity(points: torch.Tensor, variances: torch.Tensor, reading: str) -> torch.Tensor:
@@ -76,7 +76,7 @@ def local_sensitivity(points: torch.Tensor, variances: torch.Tensor, reading: st
             length; "share": as a share of the density p(x_i), times the point's own bandwidth.
     """
     known, n = Points(points, variances), len(points)
-    found = torch.empty(n, dtype=torch.float64, device=points.device)
+    sensitivities = torch.empty(n, dtype=torch.float64, device=points.device)
     for part in blocks(n, n):
         peaks = known.log_peaks[part]
         ratios = known.log_kernels(points[part]) - peaks[:, None]
@@ -87,10 +87,10 @@ def local_sensitivity(points: torch.Tensor, variances: torch.Tensor, reading: st
         if n == 1:
             others = torch.zeros_like(others)
         if reading == "density":
-            found[part] = (1 - others).abs() * torch.exp(peaks.double() - math.log(n))
+            sensitivities[part] = (1 - others).abs() * torch.exp(peaks.double() - math.log(n))
         else:
-            found[part] = (1 - others).abs() / (1 + (n - 1) * others) * variances[part].double().sqrt()
-    return found
+            sensitivities[part] = (1 - others).abs() / (1 + (n - 1) * others) * variances[part].double().sqrt()
+    return sensitivities
 
 
 def deviations(points: torch.Tensor, variances: torch.Tensor, reading: str, sigma: float) -> torch.Tensor:
@@ -99,13 +99,13 @@ def deviations(points: torch.Tensor, variances: torch.Tensor, reading: str, sigm
     Raises:
         StudyError: one is too large a number.
     """
-    found = local_sensitivity(points, variances, reading) * sigma
-    if not (found < _LARGEST).all():
+    stds = local_sensitivity(points, variances, reading) * sigma
+    if not (stds < _LARGEST).all():
         raise StudyError(
             "instance_smoothing: a point's local sensitivity, a density, has more than 30 digits at this bandwidth; "
             "raise bandwidth, or set sensitivity: share"
         )
-    return found.to(points.dtype)
+    return stds.to(points.dtype)
 
 
 def instance_noise(standard: torch.Tensor, deviations: torch.Tensor) -> torch.Tensor:

@@ -107,13 +107,13 @@ class _Pictures:
 
         They are enormous, blank, tiny, bright, all one grey, or equal to the first image of `beside`.
         """
-        found = self.usual(records).unflatten(0, (records, self.copies))
-        for picture in found:
+        pictures = self.usual(records).unflatten(0, (records, self.copies))
+        for picture in pictures:
             grey, first = torch.full_like(picture, -2.0), beside[: self.copies]
             kinds = 1e3 * picture, 0 * picture, 1e-3 * picture, picture.abs(), grey, first
             picture.copy_(kinds[kind % len(kinds)])
             kind += 1
-        return found.flatten(0, 1)
+        return pictures.flatten(0, 1)
 
     def labels(self, records: int, first: int = 0) -> torch.Tensor:
         """(records,) class indices in turn, starting with that of record `first`."""
@@ -125,10 +125,10 @@ class _Pictures:
 
     def among(self, records: torch.Tensor, others: torch.Tensor, taken: torch.Tensor) -> torch.Tensor:
         """The records in the places that the mask `taken` selects, and `others` in the rest."""
-        found = torch.cat([records, others]).unflatten(0, (-1, self.copies))
-        found[taken] = records.unflatten(0, (-1, self.copies))
-        found[~taken] = others.unflatten(0, (-1, self.copies))
-        return found.flatten(0, 1)
+        mixed = torch.cat([records, others]).unflatten(0, (-1, self.copies))
+        mixed[taken] = records.unflatten(0, (-1, self.copies))
+        mixed[~taken] = others.unflatten(0, (-1, self.copies))
+        return mixed.flatten(0, 1)
 
 
 def _check_few(name: str, network: nn.Module, engine: Engine, pictures: _Pictures) -> None:
@@ -142,13 +142,13 @@ def _check_few(name: str, network: nn.Module, engine: Engine, pictures: _Picture
     together = {key: torch.zeros_like(value) for key, value in first.items()}
     for place in range(_RECORDS):
         part = torch.arange(_RECORDS, device=labels.device) == place
-        own = pictures.rows(records, part)
-        slow = alone.clipped_sum(own, labels[part], _LOSS, math.inf, copies)
+        record = pictures.rows(records, part)
+        slow = alone.clipped_sum(record, labels[part], _LOSS, math.inf, copies)
         together = {key: value + slow[key] for key, value in together.items()}
-        beside = pictures.among(own, pictures.strange(_RECORDS - 1, own, (_RECORDS - 1) * place), part)
+        beside = pictures.among(record, pictures.strange(_RECORDS - 1, record, (_RECORDS - 1) * place), part)
         _compare(name, engine.clipped_sum(beside, labels, _LOSS, math.inf, copies, part), slow, _TOLERANCE)
         scores = pictures.rows(_scores(name, network, beside, pictures.classes), part)
-        _compare_scores(name, scores, _scores(name, separate_copy(fresh), own, pictures.classes), _TOLERANCE)
+        _compare_scores(name, scores, _scores(name, separate_copy(fresh), record, pictures.classes), _TOLERANCE)
     _compare(name, first, together, _TOLERANCE)
     for key, value in _state(network).items():
         if not torch.equal(value, before[key]):
@@ -161,13 +161,13 @@ def _check_many(name: str, network: nn.Module, engine: Engine, pictures: _Pictur
     taken = torch.arange(micro_batch, device=labels.device) % 2 == 0
     weights = taken * torch.linspace(0.5, 1.5, micro_batch, device=labels.device)
     first = engine.clipped_sum(records, labels, _LOSS, math.inf, copies, weights)
-    own = pictures.rows(records, taken)
-    beside = pictures.among(own, pictures.strange(micro_batch // 2, own), taken)
+    chosen = pictures.rows(records, taken)
+    beside = pictures.among(chosen, pictures.strange(micro_batch // 2, chosen), taken)
     _compare(name, engine.clipped_sum(beside, labels, _LOSS, math.inf, copies, weights), first, _SAME)
-    usual, found, few = (_scores(name, network, x, pictures.classes) for x in (records, beside, own))
-    _compare_scores(name, pictures.rows(found, taken), pictures.rows(usual, taken), _SAME)
+    usual, mixed, few = (_scores(name, network, x, pictures.classes) for x in (records, beside, chosen))
+    _compare_scores(name, pictures.rows(mixed, taken), pictures.rows(usual, taken), _SAME)
     _compare_scores(name, few, pictures.rows(usual, taken), _SIMILAR)
-    fewer = engine.clipped_sum(own, labels[taken], _LOSS, math.inf, copies, weights[taken])
+    fewer = engine.clipped_sum(chosen, labels[taken], _LOSS, math.inf, copies, weights[taken])
     _compare(name, fewer, first, _SIMILAR)
 
 
@@ -184,11 +184,11 @@ def _compare(name: str, found: dict, expected: dict, tolerance: float) -> None:
 def _scores(name: str, network: nn.Module, records: torch.Tensor, classes: int) -> torch.Tensor:
     """(n, m) scores of the network, as computed in prediction."""
     with torch.no_grad(), failures_of(name):
-        found = network(records)
-    check_scores(found, records, name)
-    if found.shape[1] != classes:
-        raise StudyError(f"network {name!r}: gives {found.shape[1]} scores where there are {classes} classes")
-    return found
+        scores = network(records)
+    check_scores(scores, records, name)
+    if scores.shape[1] != classes:
+        raise StudyError(f"network {name!r}: gives {scores.shape[1]} scores where there are {classes} classes")
+    return scores
 
 
 def _compare_scores(name: str, found: torch.Tensor, expected: torch.Tensor, tolerance: float) -> None:

@@ -240,9 +240,9 @@ class Parameters(Schedule):
 
     def __repr__(self) -> str:
         """The text that keys the noise of `fit`; without preconditioning it is that of versions that had none."""
-        told = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr]
-        told += [f"preconditioning={self.preconditioning!r}"] if self.preconditioning else []
-        return f"Parameters({', '.join(told)})"
+        values = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr]
+        values += [f"preconditioning={self.preconditioning!r}"] if self.preconditioning else []
+        return f"Parameters({', '.join(values)})"
 
     @property
     def head_steps(self) -> int:
@@ -315,10 +315,10 @@ def prepare(
     public = None if start is None or parameters.start is None else read_start(start, parameters.start)
     ranks = current()
     dealt = ranks.size > 1 and not parameters.normalisation  # a normalisation needs all records in each process
-    own = Dealt(batches, ranks) if dealt else batches
+    mine = Dealt(batches, ranks) if dealt else batches
     # Full batches too: copies are drawn for micro-batches of one size, and ranks ask for records of their own.
     records = Records.read(
-        own,
+        mine,
         problem.classes,
         problem.positives,
         picked=True,
@@ -326,7 +326,7 @@ def prepare(
         averaged=problem.averaged,
         class_weights=problem.class_weights,
     )
-    rows = own.rows if dealt else records.rows
+    rows = mine.rows if dealt else records.rows
     drawn, placed = parameters.batch_size != "full", parameters.sampling == "shuffle"
     units = units_of(batches, rows, problem, drawn, placed)
     sums = private_normalisation.shared_sums(records, parameters.normalisation, problem)

@@ -151,9 +151,9 @@ class NetworkRun:
 
     def _own_step(self, name: str, gradient: torch.Tensor) -> torch.Tensor:
         """The update of the parameter `name` from its released gradient."""
-        layer, _, own = name.rpartition(".base.")
+        layer, _, parameter = name.rpartition(".base.")
         module = self._network.get_submodule(layer) if layer else None
-        return module.own_step(own, gradient) if isinstance(module, Preconditioned) else gradient
+        return module.own_step(parameter, gradient) if isinstance(module, Preconditioned) else gradient
 
     def _clipped_sums(self, index: np.ndarray | None, source: NoiseSource) -> dict[str, torch.Tensor]:
         """The private gradient sum over this process's part of the batch, float64; it is not released without noise.
@@ -165,17 +165,17 @@ class NetworkRun:
         shapes = [value.shape for value in total.values()]
         norm = clipped_for(gradient_sum(parameters, self._problem).clip, self._most, size, shapes, self._ranks.size)
         augmentation, choices = parameters.augmentation, iter(())
-        own = None
+        mine = None
         if self._ranks.size > 1:
             index = self._ranks.agreed(np.arange(self._rows) if index is None else index)
-            own = self._ranks.own(index)
+            mine = self._ranks.own(index)
         if augmentation:
             taken = self._rows if index is None else len(index)
             chosen = augmentation.choose(taken, self._problem.shape, source.sampling(f"augmentation {self.done}"))
             chosen = self._ranks.agreed(chosen)
-            choices = iter((chosen if own is None else chosen[torch.from_numpy(own)]).split(size))
-        if own is not None and index is not None:
-            index = index[own] // self._ranks.size if self._dealt else index[own]
+            choices = iter((chosen if mine is None else chosen[torch.from_numpy(mine)]).split(size))
+        if mine is not None and index is not None:
+            index = index[mine] // self._ranks.size if self._dealt else index[mine]
         for block in self.records.blocks(size, index):
             images = block.features.unflatten(1, self._problem.shape)
             images = augmentation(images, next(choices)) if augmentation else images
@@ -226,8 +226,8 @@ class NetworkRun:
         with torch.no_grad():
             for name, value in self._weights.items():
                 value.copy_(torch.from_numpy(tensors[f"{_WEIGHT}{name}"]))
-                for key, held in self._optimisers[name].state.items():
-                    held.copy_(torch.from_numpy(tensors[f"{_OPTIMISER}{key}.{name}"]))
+                for key, moment in self._optimisers[name].state.items():
+                    moment.copy_(torch.from_numpy(tensors[f"{_OPTIMISER}{key}.{name}"]))
                 if self._average:
                     self._average.mean[name].copy_(torch.from_numpy(tensors[f"{_AVERAGE}{name}"]))
         if self._average:

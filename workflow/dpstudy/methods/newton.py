@@ -165,12 +165,12 @@ def _steps_of(name: str, first: ClippedSum, later: ClippedSum, steps: int, squar
 
 def spent(plan: Plan, step: int) -> tuple[Event, ...]:
     """The events of the first `step` steps, for the epsilon of the training curve."""
-    found, left = [], {GRADIENT: step, HESSIAN: step}
+    events, left = [], {GRADIENT: step, HESSIAN: step}
     for event in plan.events:  # of each name in the order of the steps
         made = min(event.count, left[event.name])
         left[event.name] -= made
-        found += [replace(event, count=made)] if made else []
-    return tuple(found)
+        events += [replace(event, count=made)] if made else []
+    return tuple(events)
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
@@ -223,10 +223,10 @@ def _gradient(data: TrainingSet, weights, head: Head, step: int) -> np.ndarray:
     """(m, d) private gradient sums of all classes; a record's sigmoid losses are summed over classes."""
     if step == 1 and head in data.sums:
         return data.sums[head]
-    found = to_numpy(clipped_sum(data.records, weights, head))
+    gradient = to_numpy(clipped_sum(data.records, weights, head))
     if step == 1:
-        data.sums[head] = found
-    return found
+        data.sums[head] = gradient
+    return gradient
 
 
 def _noisy_hessians(data: TrainingSet, weights, parameters: Parameters, plan: Plan, source: NoiseSource, step: int):

@@ -48,11 +48,11 @@ class OneByOne:
     ) -> dict[str, torch.Tensor]:
         """See `RecordGradients.clipped_sum`."""
         total = zeros(self._network)
-        for index, own in enumerate(records.split(copies)):
+        for index, rows in enumerate(records.split(copies)):
             share = 1.0 if part is None else float(part[index])
             if not share:
                 continue
-            gradients = self._gradients(own, labels[index : index + 1].repeat_interleave(copies, 0), loss, list(total))
+            gradients = self._gradients(rows, labels[index : index + 1].repeat_interleave(copies, 0), loss, list(total))
             squares = torch.stack([squared_lengths(value.flatten()) for value in gradients.values()]).sum()
             factor = share * float(clipping_factors(squares.sqrt()[None], norm)[0])
             if not factor:
@@ -73,8 +73,8 @@ class OneByOne:
                 scores = network(own)
             check_scores(scores, own, self._name)
             value = record_losses(scores.to(own.dtype), labels, loss).mean()
-            found = torch.autograd.grad(value, [values[name] for name in names], allow_unused=True)
-        return {name: gradient for name, gradient in zip(names, found, strict=True) if gradient is not None}
+            gradients = torch.autograd.grad(value, [values[name] for name in names], allow_unused=True)
+        return {name: gradient for name, gradient in zip(names, gradients, strict=True) if gradient is not None}
 
 
 def separate_copy(network: nn.Module) -> nn.Module:

@@ -64,8 +64,8 @@ def counted(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray, problem
         scores: (n, m) calibrated.
         labels, weights: of these records.
     """
-    found = np.zeros((2, problem.classes, len(EDGES) + 1))
-    there = one_hot(labels, problem.classes, problem.positives) != 0
+    counts = np.zeros((2, problem.classes, len(EDGES) + 1))
+    borne = one_hot(labels, problem.classes, problem.positives) != 0
     wide = scores.astype(np.float64)  # each record's bins are a function of it alone, bit for bit (exact.py)
     if problem.exclusive:
         p = np.ascontiguousarray(softmax(np.ascontiguousarray(wide.T)).T)
@@ -75,6 +75,6 @@ def counted(scores: np.ndarray, labels: np.ndarray, weights: np.ndarray, problem
     parts = truncated(np.asarray(weights, np.float64), _GRID)
     for place in range(problem.classes):
         for with_it in (0, 1):
-            mine = there[:, place] == with_it
-            found[with_it, place] = np.bincount(bins[mine, place], parts[mine], len(EDGES) + 1)
-    return found
+            mine = borne[:, place] == with_it
+            counts[with_it, place] = np.bincount(bins[mine, place], parts[mine], len(EDGES) + 1)
+    return counts

@@ -41,15 +41,15 @@ def precondition(network: nn.Module, rule: Preconditioning, shape: tuple[int, ..
     Raises:
         StudyError: the network has no layer that maps are known for.
     """
-    found = {name: layer for name, layer in network.named_modules() if _is_known(layer)}
-    if not found:
+    layers = {name: layer for name, layer in network.named_modules() if _is_known(layer)}
+    if not layers:
         raise StudyError("preconditioning: the network has no plain linear layer or convolution; leave it out")
-    moments = _moments(network, found, drawn(rule.pictures, shape), classes)
-    for name in (chosen := [name for name in found if name in moments]):
+    moments = _moments(network, layers, drawn(rule.pictures, shape), classes)
+    for name in (chosen := [name for name in layers if name in moments]):
         inputs, outputs = moments[name]
-        parent, _, own = name.rpartition(".")
+        parent, _, attribute = name.rpartition(".")
         maps = _inverse_root(inputs, rule.damping), _inverse_root(outputs, rule.damping)
-        setattr(network.get_submodule(parent), own, Preconditioned(found[name], *maps))
+        setattr(network.get_submodule(parent), attribute, Preconditioned(layers[name], *maps))
     return chosen
 
 
@@ -60,9 +60,9 @@ def drawn(count: int, shape: tuple[int, ...]) -> torch.Tensor:
     frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width)[None])
     frequency[0, 0] = np.inf  # removes the mean
     white = np.fft.rfft2(generator.standard_normal((count, *shape)))
-    found = np.fft.irfft2(white / frequency, s=(height, width))
-    spread = found.std() or 1.0  # an image of one pixel is zero, once its mean is removed
-    return torch.from_numpy((found / spread).astype(np.float32))
+    pictures = np.fft.irfft2(white / frequency, s=(height, width))
+    spread = pictures.std() or 1.0  # an image of one pixel is zero, once its mean is removed
+    return torch.from_numpy((pictures / spread).astype(np.float32))
 
 
 def _is_known(layer: nn.Module) -> bool:
@@ -101,9 +101,9 @@ def _moments(
     try:
         trained = [value for value in network.parameters() if value.requires_grad]
         labels = torch.from_numpy(np.random.default_rng(1).integers(classes, size=len(pictures)))
-        for block, own in zip(pictures.split(_BLOCK), labels.split(_BLOCK), strict=True):
+        for block, targets in zip(pictures.split(_BLOCK), labels.split(_BLOCK), strict=True):
             with torch.enable_grad():
-                loss = functional.cross_entropy(network(block.to(like)), own.to(like.device), reduction="sum")
+                loss = functional.cross_entropy(network(block.to(like)), targets.to(like.device), reduction="sum")
             torch.autograd.grad(loss, trained, allow_unused=True)
     finally:
         for hook in hooks:

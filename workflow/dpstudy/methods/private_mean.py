@@ -26,9 +26,9 @@ def release(records: Records, problem: Problem, plan: Plan, source: NoiseSource)
     total, xp = records.place.zeros(records.dim, dtype="float64"), records.place.xp
     for block in records.blocks():
         total += block.shared().sum(0, dtype=xp.float64)
-    found = to_numpy(total)
+    summed = to_numpy(total)
     if problem.noised:
         std = plan.noise[MEAN]
-        found = source.released(MEAN, found, std)
-        found *= max(0.0, 1 - (len(found) - 2) * std**2 / float(found @ found))
-    return (found / problem.n).astype(np.float32)
+        summed = source.released(MEAN, summed, std)
+        summed *= max(0.0, 1 - (len(summed) - 2) * std**2 / float(summed @ summed))
+    return (summed / problem.n).astype(np.float32)

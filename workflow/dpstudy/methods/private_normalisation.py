@@ -176,7 +176,7 @@ def channel_sums(
         finite = np.isfinite(block).all((1, 2))
         taken = [finite, finite]
         if drawing:
-            drawn = [own.random(len(block)) < rate for own in samples]
+            drawn = [generator.random(len(block)) < rate for generator in samples]
             for name, part in zip((MEAN, SQUARE), drawn, strict=True):
                 drawing.took(name, int(part.sum()), len(block))
             taken = [finite & part for part in drawn]

@@ -222,13 +222,13 @@ def check_fit(fitted: object, method: str, problem: Problem) -> None:
             "(dpstudy/models/__init__.py)"
         )
     if isinstance(model, LinearModel):
-        found, wanted = (
+        shapes, wanted = (
             (np.shape(model.weights), np.shape(model.bias)),
             ((problem.classes, problem.dim), (problem.classes,)),
         )
-        if found != wanted:
+        if shapes != wanted:
             raise StudyError(
-                f"method {method!r}: its `fit` gave back weights {found[0]} and bias {found[1]}; must be {wanted[0]} "
+                f"method {method!r}: its `fit` gave back weights {shapes[0]} and bias {shapes[1]}; must be {wanted[0]} "
                 f"and {wanted[1]}: (classes, features) and (classes,)"
             )
     if not model.finite:

@@ -78,11 +78,11 @@ class RecordGradients:
         direct: dict[str, torch.Tensor] = {}
         self._shared, self._calls = False, 0
         for name, layer in layers.items():
-            own = {key: value for key, value in layer.named_parameters(recurse=False) if value.requires_grad}
-            if not own:
+            trained = {key: value for key, value in layer.named_parameters(recurse=False) if value.requires_grad}
+            if not trained:
                 continue
             if any(True for _ in layer.children()) and rule_of(layer) is None:
-                direct |= {f"{name}.{key}".removeprefix("."): value for key, value in own.items()}
+                direct |= {f"{name}.{key}".removeprefix("."): value for key, value in trained.items()}
             else:
                 self._rules[name] = rule_of(layer) or Recomputed(layer=layer)
         check_ties(network)
@@ -117,8 +117,8 @@ class RecordGradients:
         if self._compile:
             raise StudyError(f"network layer {min(names)!r}: its parameters are not used in a pass of its own; {ALONE}")
         for name in names:
-            own = self._layers.pop(name).named_parameters(name, recurse=False)
-            self._direct |= {key: value for key, value in own if value.requires_grad}
+            named = self._layers.pop(name).named_parameters(name, recurse=False)
+            self._direct |= {key: value for key, value in named if value.requires_grad}
             del self._rules[name]
         self._tapped = TappedPass(self._network, self._layers, self._direct, False)
 
@@ -166,12 +166,12 @@ class RecordGradients:
         """An upper bound on `clipped_sum`'s bytes per record, given its (K, ...) copies, if all layers are trained."""
         done = self._forward(record, len(record))
         tensors = {name: (done.inputs[name], done.outputs[name]) for name in self._rules}
-        held = sum(rule.held(*tensors[name]) for name, rule in self._rules.items())
+        kept = sum(rule.held(*tensors[name]) for name, rule in self._rules.items())
         passed = sum(tensor.numel() for both in tensors.values() for tensor in both)
         gradient = sum(value.numel() for value in self._network.parameters() if value.requires_grad)
         if record.device.type == "cuda":  # a convolution's way of its own, and its workspace
-            return record.element_size() * (gradient + 4 * (held + passed))
-        return record.element_size() * (1.5 * (gradient + held) + (3 if self._direct else 2) * passed)
+            return record.element_size() * (gradient + 4 * (kept + passed))
+        return record.element_size() * (1.5 * (gradient + kept) + (3 if self._direct else 2) * passed)
 
     def clipped_sum(
         self,
@@ -206,9 +206,9 @@ class RecordGradients:
         done = self._forward(records, copies)
         with self._failures():
             total = record_losses(done.scores.to(records.dtype), labels, loss).sum() / copies
-            found = torch.autograd.grad(total, [*done.outputs.values(), *done.direct.values()])
+            gradients = torch.autograd.grad(total, [*done.outputs.values(), *done.direct.values()])
         with torch.no_grad():
-            return self._sums(done, found, norm, copies, records, part)
+            return self._sums(done, gradients, norm, copies, records, part)
 
     def _sums(self, done: "_Pass", gradients, norm: float, copies: int, records: torch.Tensor, part):
         """The clipped sums: norms, clipping factors and weighted sums, layer by layer."""
@@ -247,8 +247,8 @@ def _squared_norms(rules: Mapping[str, Rule | Formed], count: int) -> torch.Tens
     Raises:
         StudyError: a layer saw another number of records than the network was given.
     """
-    found = {name: rule.squared_norms() for name, rule in rules.items()}
-    for name, squares in found.items():
+    squares_by_layer = {name: rule.squared_norms() for name, rule in rules.items()}
+    for name, squares in squares_by_layer.items():
         if squares.shape != (count,):
             layer = f"layer {name.removesuffix('.')!r}" if name else "parameters outside layers"
             raise StudyError(
@@ -256,7 +256,7 @@ def _squared_norms(rules: Mapping[str, Rule | Formed], count: int) -> torch.Tens
                 "record for records of their own, or several for one, so that no record's gradient can be told apart; "
                 f"{ALONE}"
             )
-    return torch.stack([*found.values()])
+    return torch.stack([*squares_by_layer.values()])
 
 
 def _summed(rules: Mapping[str, Rule | Formed], factors: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -48,20 +48,20 @@ def squared_lengths(values: torch.Tensor) -> torch.Tensor:
     k = values.shape[-1]
     rows = values.reshape(-1, k)
     kernels = _kernels(rows.device) if rows.is_cuda else None
-    found = kernels.squares(rows) if kernels else _squares(rows)
-    return found.view(values.shape[:-1]) * (1 + 2 * norm_roundings([rows[:1].shape]) * _UNIT)
+    squares = kernels.squares(rows) if kernels else _squares(rows)
+    return squares.view(values.shape[:-1]) * (1 + 2 * norm_roundings([rows[:1].shape]) * _UNIT)
 
 
 def _squares(rows: torch.Tensor) -> torch.Tensor:
     at_once = _AT_ONCE[rows.device.type]
-    found, size = rows.new_zeros(len(rows), dtype=torch.float64), max(1, at_once // max(1, rows.shape[1]))
-    for own, total in zip(rows.split(size), found.split(size), strict=True):
-        for part in own.split(at_once, 1):
+    squares, size = rows.new_zeros(len(rows), dtype=torch.float64), max(1, at_once // max(1, rows.shape[1]))
+    for few_rows, total in zip(rows.split(size), squares.split(size), strict=True):
+        for part in few_rows.split(at_once, 1):
             exact = part.double()
             whole = exact.shape[1] - exact.shape[1] % _BLOCK
             for blocks in (exact[:, :whole].unflatten(1, (-1, _BLOCK)), exact[:, None, whole:]):
                 total += torch.linalg.vector_norm(blocks, dim=-1).square().sum(-1)
-    return found
+    return squares
 
 
 def clipping_factors(norms: torch.Tensor, bound: float) -> torch.Tensor:
@@ -79,8 +79,8 @@ def weighted_sum(factors: torch.Tensor, each: torch.Tensor) -> torch.Tensor:
     rows = finite_rows(each, factors).reshape(len(each), -1)
     total = rows.new_empty(rows.shape[1], dtype=factors.dtype)
     columns = max(1, _AT_ONCE[rows.device.type] // len(rows))
-    for part, own in zip(rows.split(columns, 1), total.split(columns), strict=True):
-        torch.mv(part.to(factors.dtype).T, factors, out=own)
+    for part, into in zip(rows.split(columns, 1), total.split(columns), strict=True):
+        torch.mv(part.to(factors.dtype).T, factors, out=into)
     return total.view(each.shape[1:])
 
 

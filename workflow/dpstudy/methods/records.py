@@ -113,7 +113,7 @@ class Records:
             OSError: the disk of temporary files is full.
         """
         nbytes = getattr(batches, "nbytes", 0)
-        held, on_disk = nbytes <= (PICK_BYTES if picked else HOLD_BYTES), picked and nbytes > PICK_BYTES
+        in_memory, on_disk = nbytes <= (PICK_BYTES if picked else HOLD_BYTES), picked and nbytes > PICK_BYTES
         features, labels, weights, dim, file = [], [], [], 0, None
         for x, y, shares in weighted(batches, averaged, class_weights):
             x = np.asarray(x)
@@ -121,7 +121,7 @@ class Records:
             weights += [] if shares is None else [shares]
             dim = x.shape[1]
             dtype = x.dtype if x.dtype in _KEPT else np.dtype("f4")
-            if held:
+            if in_memory:
                 features.append(np.ascontiguousarray(x, dtype))
             elif on_disk:
                 file = file or RowFile(dim, dtype)
@@ -132,13 +132,15 @@ class Records:
         if capacity is not None:
             exact.check_capacity(rows, capacity)
         # what is mapped anew in each pass is made float32 anew: torch does that several times as fast as NumPy
-        where = place(tensors or not held or 4 * rows * dim > HOLD_BYTES)
-        said = where.array(np.concatenate(labels))
-        whole = where.array(features[0] if len(features) == 1 else np.concatenate(features)) if held else file
-        source = () if held or on_disk else batches
+        where = place(tensors or not in_memory or 4 * rows * dim > HOLD_BYTES)
+        targets = where.array(np.concatenate(labels))
+        whole = where.array(features[0] if len(features) == 1 else np.concatenate(features)) if in_memory else file
+        source = () if in_memory or on_disk else batches
         whose = where.array(np.concatenate(weights)) if weights else None
-        found = cls(rows, dim, classes, where, said, RowMap(), whole, _source=source, capacity=capacity, _weights=whose)
-        return found.mapped(RowMap())
+        records = cls(
+            rows, dim, classes, where, targets, RowMap(), whole, _source=source, capacity=capacity, _weights=whose
+        )
+        return records.mapped(RowMap())
 
     @classmethod
     def of(cls, batches: Iterable, problem: Problem, picked: bool = False) -> Records:

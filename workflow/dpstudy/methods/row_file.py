@@ -46,16 +46,16 @@ class RowFile:
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
         """(n, dim) values of a slice of rows, or of (n,) row numbers."""
         if not isinstance(rows, slice):
-            found = np.empty((len(rows), self._dim), self.dtype)
-            for values, place in zip(found, np.asarray(rows).tolist(), strict=True):
+            read = np.empty((len(rows), self._dim), self.dtype)
+            for values, place in zip(read, np.asarray(rows).tolist(), strict=True):
                 self._read(values, place)
-            return found
+            return read
         start, stop, step = rows.indices(self._rows)
         if step != 1:
             raise ValueError(f"rows {rows}: only neighbours are read together")
-        found = np.empty((max(0, stop - start), self._dim), self.dtype)
-        self._read(found, start)
-        return found
+        read = np.empty((max(0, stop - start), self._dim), self.dtype)
+        self._read(read, start)
+        return read
 
     def _read(self, values: np.ndarray, row: int) -> None:
         """Fill the contiguous array `values` from the file, starting at a row."""

@@ -60,12 +60,12 @@ class RowMap:
 
     def _exact(self, where: Place, x: Array, out: Array | None) -> tuple[Array, Array]:
         """Mapped features that depend on their record alone, bit for bit, since sums are exact; float32 holds them."""
-        found, norms = where.empty(*x.shape) if out is None else out, where.empty(len(x), dtype="float64")
+        mapped, norms = where.empty(*x.shape) if out is None else out, where.empty(len(x), dtype="float64")
         rows = len(x) if where.device == "cuda" else max(1, _CACHED_VALUES // max(1, x.shape[1]))
         for start in range(0, len(x), rows):
             part = slice(start, start + rows)
-            found[part], norms[part] = self._exact_block(where, where.array(x[part], "float64"))
-        return found, norms
+            mapped[part], norms[part] = self._exact_block(where, where.array(x[part], "float64"))
+        return mapped, norms
 
     def _exact_block(self, where: Place, x: Array) -> tuple[Array, Array]:
         xp = where.xp

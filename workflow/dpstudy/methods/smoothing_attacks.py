@@ -64,7 +64,7 @@ def attacks(
     steps = iter(range(1 << 30))
     delta = min(0.5, (1 + math.exp(claim.target)) * claim.delta)
     confidence = 1 - (1 - _CONFIDENCE) / len(targets)  # of each, so that all hold together with _CONFIDENCE
-    found = []
+    audits = []
     for other in sorted(READINGS, key=lambda one: one != reading):
         for name, (target, copies) in targets.items():
             try:
@@ -79,7 +79,7 @@ def attacks(
             held_out = _in_both(worlds, max(1, runs // 5), source, steps)
             tested = _in_both(worlds, runs, source, steps)
             statistic = f"likelihood ratio of the point of {name} at a fixed W; sensitivity read {_WORDS[other]}"
-            found.append(
+            audits.append(
                 {
                     "bound": "clopper-pearson",
                     "adjacency": "replace-one",
@@ -91,7 +91,7 @@ def attacks(
                     "epsilon_lower": distinguished(held_out, tested, delta, confidence),
                 }
             )
-    return found
+    return audits
 
 
 def _neighbours(points: torch.Tensor, target: int, copies: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -120,14 +120,14 @@ def _likelihood_ratios(world, worlds, runs: int, source: NoiseSource, steps: Ite
     A world is the target's (p,) point and the standard deviation of its noise.
     """
     point, deviation = world
-    found = []
+    ratios = []
     for start in range(0, runs, _ROWS):
         size = min(_ROWS, runs - start)
         standard = source.gaussian("attack", (size, len(point)), 1.0, next(steps))
         published = point + instance_noise(torch.from_numpy(standard).to(point), deviation[None])
         first, second = (_log_likelihood(published, *candidate) for candidate in worlds)
-        found.append((first - second).cpu().numpy())
-    return np.concatenate(found)
+        ratios.append((first - second).cpu().numpy())
+    return np.concatenate(ratios)
 
 
 def _log_likelihood(published: torch.Tensor, point: torch.Tensor, deviation: torch.Tensor) -> torch.Tensor:

@@ -181,7 +181,7 @@ def accumulate(
                 (features[start:stop], labels[start:stop], None if weights is None else weights[start:stop])
                 for start, stop in itertools.pairwise(cuts)
             ]
-            others = [pool.submit(own.add, *part) for own, part in zip(sums[1:], parts[1:], strict=True)]
+            others = [pool.submit(some.add, *part) for some, part in zip(sums[1:], parts[1:], strict=True)]
             sums[0].add(*parts[0])  # on this thread: where there is one part, no other is started
             for added in others:
                 added.result()
@@ -190,7 +190,7 @@ def accumulate(
                 check_capacity(rows, CAPACITY)
     if not rows and not (may_be_empty and sums):
         raise StudyError("there are no training rows to learn from")
-    made = (Statistics(*own.totals(), clipping_norm, positives, exact, averaged, class_weights) for own in sums)
+    made = (Statistics(*some.totals(), clipping_norm, positives, exact, averaged, class_weights) for some in sums)
     return functools.reduce(operator.add, made)
 
 

@@ -50,8 +50,8 @@ class Units:
         """The units at these public places, in their order; some may be empty."""
         if self._at is None:
             return places[places < self.count]
-        found = self._at[places]
-        return found[found >= 0]
+        seated = self._at[places]
+        return seated[seated >= 0]
 
     @property
     def largest(self) -> int:
@@ -84,10 +84,10 @@ def units_of(batches: Iterable, rows: int, problem: Problem, needed: bool, place
         return units
     if not hasattr(batches, "subjects"):
         raise StudyError("mini-batches of persons need to know whose each record is; use full batches")
-    found = Units(rows, batches.subjects())
-    if found.largest > problem.unit_records:
-        raise StudyError(f"a subject has {found.largest} records, but per_subject is {problem.unit_records}")
-    return found
+    persons = Units(rows, batches.subjects())
+    if persons.largest > problem.unit_records:
+        raise StudyError(f"a subject has {persons.largest} records, but per_subject is {problem.unit_records}")
+    return persons
 
 
 def single_records(method: str, problem: Problem, what: str) -> None:

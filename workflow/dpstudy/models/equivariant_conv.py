@@ -90,13 +90,13 @@ def _places(channels: int, kernel: int, group: str, before: str | None) -> np.nd
     """(elements, channels kernel^2) of EquivariantConv2d."""
     inside = _elements(before) if before else [(0, 0)]
     numbers = np.arange(channels * kernel * kernel).reshape(-1, len(inside), kernel, kernel)
-    found = []
+    turned = []
     for turns, mirrored in _elements(group):
         back = ((turns if mirrored else -turns) % 4, mirrored)  # the inverse; a mirror image is its own
         maps = [inside.index(_product(back, element)) for element in inside] if before else [0]
         moved = numbers[:, maps]
-        found.append(np.rot90(moved[..., ::-1] if mirrored else moved, turns, (2, 3)).flatten())
-    return np.stack(found)
+        turned.append(np.rot90(moved[..., ::-1] if mirrored else moved, turns, (2, 3)).flatten())
+    return np.stack(turned)
 
 
 def _elements(group: str) -> list[tuple[int, int]]:

@@ -42,8 +42,8 @@ class Points:
         """(b, n) squared distances from (b, p) queries; differences below float32's precision are zero."""
         queries = queries - self._center
         sizes = (queries**2).sum(1)[:, None] + self._squares
-        found = sizes - 2 * queries @ self._points.T
-        return torch.where(found < _ROUNDING * sizes, 0.0, found)
+        squares = sizes - 2 * queries @ self._points.T
+        return torch.where(squares < _ROUNDING * sizes, 0.0, squares)
 
     def log_kernels(self, queries: torch.Tensor) -> torch.Tensor:
         """(b, n) the log kernels log K_i(x - x_i) at (b, p) queries."""
@@ -111,13 +111,13 @@ class KernelModel:
         kernels = Points(torch.from_numpy(self.points).to(where), torch.from_numpy(self.variances).to(where))
         groups = members(torch.from_numpy(self.labels).to(where).long(), self.classes)
         projection = torch.from_numpy(self.projection).to(where).T
-        found = np.empty((len(features), self.classes), np.float32)
+        all_scores = np.empty((len(features), self.classes), np.float32)
         for part in blocks(len(features), len(kernels)):
             rows = torch.from_numpy(np.asarray(features[part], np.float32)).to(where)
             logs = kernels.log_kernels(rows @ projection)
             scores = torch.stack([_score(logs, *group) for group in groups], 1)
-            found[part] = (scores if self.labels.ndim == 2 else torch.log_softmax(scores, 1)).cpu().numpy()
-        return as_calibrated(found, self.metadata)
+            all_scores[part] = (scores if self.labels.ndim == 2 else torch.log_softmax(scores, 1)).cpu().numpy()
+        return as_calibrated(all_scores, self.metadata)
 
     @property
     def inputs(self) -> int:

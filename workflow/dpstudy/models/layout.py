@@ -54,13 +54,13 @@ def shape_of(where: str | os.PathLike, text: str) -> tuple[int, ...]:
     (3, 32, 32)
     """
     try:
-        found = json.loads(text)
+        shape = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    listed = isinstance(found, list) and 1 <= len(found) <= 3 and all(type(side) is int and side > 0 for side in found)
-    if not listed or (len(found) > 1 and max(found[-2:]) > MOST_SIDE):
+        shape = None
+    listed = isinstance(shape, list) and 1 <= len(shape) <= 3 and all(type(side) is int and side > 0 for side in shape)
+    if not listed or (len(shape) > 1 and max(shape[-2:]) > MOST_SIDE):
         raise StudyError(f"{where}: {text[:50]!r} is no shape of records, with at most {MOST_SIDE} pixels a side")
-    return tuple(found)
+    return tuple(shape)
 
 
 def positive(where: str | os.PathLike, facts: Mapping[str, str], name: str) -> float:
@@ -70,9 +70,9 @@ def positive(where: str | os.PathLike, facts: Mapping[str, str], name: str) -> f
         StudyError: it is none.
     """
     try:
-        found = float(facts.get(name, ""))
+        number = float(facts.get(name, ""))
     except ValueError:
-        found = math.nan
-    if not 0 < found < math.inf:
+        number = math.nan
+    if not 0 < number < math.inf:
         raise StudyError(f"{where}: {name} is {facts.get(name)!r}, and must be a number above 0")
-    return found
+    return number

@@ -42,31 +42,31 @@ class LowRank(nn.Module):
 
 def adapt(network: nn.Module, rank: int, but: str) -> list[str]:
     """Replace a network's linear layers, except those of the module `but`, by low-rank ones; returns their names."""
-    found = {
+    layers = {
         name: layer
         for name, layer in network.named_modules()
         if type(layer) is nn.Linear and not f"{name}.".startswith(f"{but}.")
     }
-    for name, layer in found.items():
-        parent, _, own = name.rpartition(".")
-        setattr(network.get_submodule(parent), own, LowRank(layer, rank))
-    return list(found)
+    for name, layer in layers.items():
+        parent, _, attribute = name.rpartition(".")
+        setattr(network.get_submodule(parent), attribute, LowRank(layer, rank))
+    return list(layers)
 
 
 def merged(values: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The parameters of the network without low-rank layers that equals one with them."""
-    found: dict[str, torch.Tensor] = {}
+    folded: dict[str, torch.Tensor] = {}
     for name, value in values.items():
         layer, _, end = name.rpartition(".base.")
         if not layer or f"{layer}.up.weight" not in values:
-            found[name] = value
+            folded[name] = value
         elif end == "weight":
-            found[f"{layer}.weight"] = value + values[f"{layer}.up.weight"] @ values[f"{layer}.down.weight"]
+            folded[f"{layer}.weight"] = value + values[f"{layer}.up.weight"] @ values[f"{layer}.down.weight"]
         else:
-            found[f"{layer}.{end}"] = value
+            folded[f"{layer}.{end}"] = value
     return {
         name: value
-        for name, value in found.items()
+        for name, value in folded.items()
         if not any(
             name.endswith(f".{part}.weight") and f"{name.removesuffix(f'{part}.weight')}base.weight" in values
             for part in ("up", "down")

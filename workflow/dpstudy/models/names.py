@@ -25,15 +25,15 @@ def is_timm_network(architecture: str) -> bool:
 
 def relatives(architecture: str) -> list[str]:
     """Networks whose weights could be mistaken for this one's: its family's variants, and timm's with similar names."""
-    if found := NF_RESNET.fullmatch(architecture):
-        return [f"timm:nf_resnet{found[1]}"]
-    if found := NFNET.fullmatch(architecture):
-        return [f"timm:dm_nfnet_f{found[1]}", f"timm:nfnet_f{found[1]}"]
-    if found := WIDE_RESNET.fullmatch(architecture):
-        name = f"wrn-{found[1]}-{found[2]}"
+    if match := NF_RESNET.fullmatch(architecture):
+        return [f"timm:nf_resnet{match[1]}"]
+    if match := NFNET.fullmatch(architecture):
+        return [f"timm:dm_nfnet_f{match[1]}", f"timm:nfnet_f{match[1]}"]
+    if match := WIDE_RESNET.fullmatch(architecture):
+        name = f"wrn-{match[1]}-{match[2]}"
         return [other for other in (name, f"{name}-gn", f"{name}-plain") if other != architecture]
-    if found := TIMM.fullmatch(architecture):
-        ours = re.sub(r"^(?:dm_)?nfnet_f", "nfnet-f", found[1]).replace("nf_resnet", "nf-resnet-")
-        near = [f"timm:{found[1]}{end}" for end in ("", "+gn", "+frozen") if end != (found[2] or "")]
-        return near if ours == found[1] else [ours, *near]
+    if match := TIMM.fullmatch(architecture):
+        ours = re.sub(r"^(?:dm_)?nfnet_f", "nfnet-f", match[1]).replace("nf_resnet", "nf-resnet-")
+        near = [f"timm:{match[1]}{end}" for end in ("", "+gn", "+frozen") if end != (match[2] or "")]
+        return near if ours == match[1] else [ours, *near]
     return []

@@ -56,7 +56,7 @@ class NetworkModel:
         if fit.unexpected_keys or set(fit.missing_keys) & dict(network.named_parameters()).keys():
             raise StudyError(f"network {self.architecture!r}: these weights are not its own")
         network.to(where := torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-        found = np.empty((len(features), self.classes), dtype=np.float32)
+        scores = np.empty((len(features), self.classes), dtype=np.float32)
         with torch.inference_mode():
             for start in range(0, len(features), size):
                 block = np.array(features[start : start + size], dtype=np.float32)  # own, hence writable
@@ -65,8 +65,8 @@ class NetworkModel:
                 records = torch.from_numpy(block.reshape(-1, *self.shape)).to(where)
                 if self.input_size:
                     records = resized(records, self.input_size)
-                found[start : start + size] = network(records).cpu().numpy()
-        return as_calibrated(found, self.metadata)
+                scores[start : start + size] = network(records).cpu().numpy()
+        return as_calibrated(scores, self.metadata)
 
     @property
     def inputs(self) -> int:

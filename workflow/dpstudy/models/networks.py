@@ -72,12 +72,12 @@ def check_promise(make: Callable[[], nn.Module], tensors: Mapping, sentence: str
         if "meta" in str(error):  # a network of one's own, which looks at numbers while it is made
             return
         raise
-    own, missing = network.state_dict(), dict(network.named_parameters()).keys() - tensors.keys()
+    expected, missing = network.state_dict(), dict(network.named_parameters()).keys() - tensors.keys()
     other = [
         name
-        for name in own.keys() & tensors.keys()
-        if tensors[name].shape != tuple(own[name].shape)
-        or (tensors[name].dtype.kind == "f") != own[name].is_floating_point()
+        for name in expected.keys() & tensors.keys()
+        if tensors[name].shape != tuple(expected[name].shape)
+        or (tensors[name].dtype.kind == "f") != expected[name].is_floating_point()
     ]
     if missing or other:
         raise StudyError(sentence)

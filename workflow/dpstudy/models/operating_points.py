@@ -33,8 +33,8 @@ class Threshold:
 
 def with_counts(model: _Model, counts: np.ndarray, noise: float) -> _Model:
     """The (calibrated) model with (2, m, bins) counts in its metadata, and their noise standard deviation."""
-    told = {POINTS: json.dumps(np.round(counts, 1).tolist()), SPREAD: repr(float(noise))}
-    return dataclasses.replace(model, metadata=model.metadata | told)  # type: ignore[attr-defined, type-var]
+    metadata = {POINTS: json.dumps(np.round(counts, 1).tolist()), SPREAD: repr(float(noise))}
+    return dataclasses.replace(model, metadata=model.metadata | metadata)  # type: ignore[attr-defined, type-var]
 
 
 def counts_of(metadata: Mapping[str, str], classes: int) -> tuple[np.ndarray, float] | None:

@@ -55,8 +55,8 @@ class Patches(nn.Module):
             raise StudyError(
                 f"patches: images of at least {least} pixels a side, not {'x'.join(map(str, images.shape[2:]))}"
             )
-        found = [self._of_size(images, size) for size in self.sizes]
-        return torch.cat(found, 1) if len(found) > 1 else found[0]
+        features = [self._of_size(images, size) for size in self.sizes]
+        return torch.cat(features, 1) if len(features) > 1 else features[0]
 
     def of_size(self, size: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The parameters `filters_s` and `offsets_s` of patch size s."""
@@ -70,18 +70,18 @@ class Patches(nn.Module):
         # On a CPU a few images, or a few filters of one, whose responses stay in the cache.
         rows = len(filters) if images.is_cuda else min(len(filters), max(1, _RESPONSES // (height * width)))
         together = len(images) if images.is_cuda else max(1, _RESPONSES // (rows * height * width))
-        found = images.new_empty(len(images), 2, len(filters), self.grid**2)
+        features = images.new_empty(len(images), 2, len(filters), self.grid**2)
         for start in range(0, len(images), together):
             patches = standardised(functional.unfold(images[start : start + together], size))
             patches = functional.pad(patches, (0, 0, 0, 1), value=1.0)  # times what is subtracted
             for first in range(0, len(filters), rows):
-                own, into = slice(first, first + rows), found[start : start + together, :, first : first + rows]
-                above = torch.matmul(moved[own], patches)
+                block, into = slice(first, first + rows), features[start : start + together, :, first : first + rows]
+                above = torch.matmul(moved[block], patches)
                 below = above.add(2 * self.threshold).clamp_(max=0)
                 for half, side in enumerate((above.relu_(), below)):
                     into[:, half] = (pooling @ side.transpose(1, 2)).transpose(1, 2)
-        found[:, 1].neg_()
-        return found.sqrt_().flatten(1)
+        features[:, 1].neg_()
+        return features.sqrt_().flatten(1)
 
 
 def standardised(patches: torch.Tensor) -> torch.Tensor:

@@ -67,15 +67,15 @@ class Preconditioned(nn.Module):
     def layer_s(self, values: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The original layer's `weight` and `bias`, from V and c."""
         weight = self.left @ values["weight"].flatten(1) @ self.right
-        found = {"weight": weight.view(weight.shape[0], *self.patch)}
-        return found | ({"bias": self.left @ values["bias"]} if "bias" in values else {})
+        parameters = {"weight": weight.view(weight.shape[0], *self.patch)}
+        return parameters | ({"bias": self.left @ values["bias"]} if "bias" in values else {})
 
 
 def merged(network: nn.Module, values: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """The parameters of the network without these maps that equals one with them."""
-    found = dict(values)
+    parameters = dict(values)
     for name, layer in network.named_modules():
         if isinstance(layer, Preconditioned):
-            own = {key: found.pop(f"{name}.base.{key}") for key, _ in layer.base.named_parameters()}
-            found |= {f"{name}.{key}": value for key, value in layer.layer_s(own).items()}
-    return found
+            base = {key: parameters.pop(f"{name}.base.{key}") for key, _ in layer.base.named_parameters()}
+            parameters |= {f"{name}.{key}": value for key, value in layer.layer_s(base).items()}
+    return parameters

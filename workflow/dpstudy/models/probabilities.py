@@ -33,10 +33,10 @@ def calibrated(model: _Model, slope: float, offsets: np.ndarray, shares: np.ndar
     if not dataclasses.is_dataclass(model) or not hasattr(model, "metadata"):
         raise StudyError(f"calibration: a model of type {type(model).__name__} keeps no metadata; leave it out")
     listed = {OFFSETS: offsets, SHARES: shares}
-    told = {SLOPE: repr(float(slope)), NOISE: repr(float(noise))} | {
+    metadata = {SLOPE: repr(float(slope)), NOISE: repr(float(noise))} | {
         key: json.dumps([float(one) for one in each]) for key, each in listed.items()
     }
-    return dataclasses.replace(model, metadata=model.metadata | told)  # type: ignore[type-var]
+    return dataclasses.replace(model, metadata=model.metadata | metadata)  # type: ignore[type-var]
 
 
 def calibration_of(model: object) -> dict | None:

@@ -102,16 +102,16 @@ class FeatureMap:
         """(n, 2D) psi, where asked for; no row has a norm above 1 by more than rounding."""
         points, count = self.points(features), len(self.frequencies)
         frequencies = where.array(self.frequencies)
-        angles, found = where.array(points) @ frequencies.T, where.empty(len(points), self.dim)
-        where.xp.cos(angles, out=found[:, :count])
-        where.xp.sin(angles, out=found[:, count:])
-        found /= math.sqrt(count)
+        angles, psi = where.array(points) @ frequencies.T, where.empty(len(points), self.dim)
+        where.xp.cos(angles, out=psi[:, :count])
+        where.xp.sin(angles, out=psi[:, count:])
+        psi /= math.sqrt(count)
         if self.landmarks is not None:
             widening = where.array(self.landmarks.widening(points))
             damping = where.xp.exp(-0.5 * widening[:, None] ** 2 * (frequencies**2).sum(1))
-            found[:, :count] *= damping
-            found[:, count:] *= damping
-        return found
+            psi[:, :count] *= damping
+            psi[:, count:] *= damping
+        return psi
 
     def rows(self) -> int:
         """The number of records in a block of a pass."""
@@ -140,7 +140,7 @@ class RandomFeatureModel:
         """(n, m) float32 scores of (n, d) features."""
         where = place()
         weights = where.array(self.weights).T
-        found = np.empty((len(features), len(self.weights)), np.float32)
+        all_scores = np.empty((len(features), len(self.weights)), np.float32)
         for start in range(0, len(features), self.map.rows()):
             part = slice(start, start + self.map.rows())
             psi = self.map(features[part], where)
@@ -148,8 +148,8 @@ class RandomFeatureModel:
             if self.whole is not None:
                 density = psi @ where.array(self.whole)
                 scores /= density.clip(self.floor, None)[:, None]
-            found[part] = to_numpy(scores)
-        return as_calibrated(found, self.metadata)
+            all_scores[part] = to_numpy(scores)
+        return as_calibrated(all_scores, self.metadata)
 
     @property
     def inputs(self) -> int:
@@ -174,8 +174,8 @@ class RandomFeatureModel:
         if self.whole is not None:
             tensors["whole"] = self.whole
         if (inner := self.map.projection) is not None:
-            held = {name: getattr(inner, name) for name in ("weights", "bias", "center", "scale")}
-            tensors |= {f"projection.{name}": value for name, value in held.items() if value is not None}
+            arrays = {name: getattr(inner, name) for name in ("weights", "bias", "center", "scale")}
+            tensors |= {f"projection.{name}": value for name, value in arrays.items() if value is not None}
             facts["projection_unit"] = str(inner.unit)
         if (marks := self.map.landmarks) is not None:
             tensors["landmarks"] = marks.points
@@ -203,11 +203,11 @@ class RandomFeatureModel:
             near, *numbers = (positive(path, facts, name) for name in ("neighbours", "threshold", "extra"))
             marks = Landmarks(tensors["landmarks"], math.ceil(near), *numbers)
         mapping = FeatureMap(tensors["frequencies"], projection, facts["link"], marks)
-        found = cls(mapping, tensors["weights"], tensors.get("whole"), positive(path, facts, "floor"), facts)
+        model = cls(mapping, tensors["weights"], tensors.get("whole"), positive(path, facts, "floor"), facts)
         points = mapping.frequencies.shape[1]
         scores = len(projection.bias) * (1 if mapping.link == "softmax" else 2) if projection else points
-        if mapping.link not in LINKS or scores != points or found.weights.shape[1] != mapping.dim:
+        if mapping.link not in LINKS or scores != points or model.weights.shape[1] != mapping.dim:
             raise StudyError(
                 f"{path}: its frequencies, its link {mapping.link!r} and its projection do not fit together"
             )
-        return found
+        return model

@@ -36,17 +36,17 @@ def build(architecture: str, shape: tuple[int, ...], classes: int, **overlay) ->
     """
     if len(shape) != 3:
         raise StudyError(f"network {architecture!r}: needs images (C, H, W), not records of shape {tuple(shape)}")
-    if found := NF_RESNET.fullmatch(architecture):
-        depth = int(found[1])
+    if match := NF_RESNET.fullmatch(architecture):
+        depth = int(match[1])
         if depth not in _NF_RESNETS:
             raise StudyError(f"network {architecture!r}: there are depths {', '.join(map(str, _NF_RESNETS))}")
         network = _create("nf_resnet50", shape, classes, **{"depths": _NF_RESNETS[depth], "skipinit": True} | overlay)
         _open_branches(network)
-    elif found := NFNET.fullmatch(architecture):
-        network = _create(f"dm_nfnet_f{found[1]}", shape, classes, **overlay)
+    elif match := NFNET.fullmatch(architecture):
+        network = _create(f"dm_nfnet_f{match[1]}", shape, classes, **overlay)
         _open_branches(network)
-    elif found := TIMM.fullmatch(architecture):
-        name, converted = found.groups()
+    elif match := TIMM.fullmatch(architecture):
+        name, converted = match.groups()
         network = _create(name, shape, classes, **overlay)
         if converted == "+gn":
             _without_batch_normalisation(architecture, network)
@@ -100,8 +100,8 @@ def _replace(network: nn.Module, make) -> list[str]:
     for name, layer in list(network.named_modules()):
         other = make(layer)
         if other is not None:
-            parent, _, own = name.rpartition(".")
-            setattr(network.get_submodule(parent), own, other)
+            parent, _, attribute = name.rpartition(".")
+            setattr(network.get_submodule(parent), attribute, other)
             replaced.append(name)
     return replaced
 

@@ -88,16 +88,16 @@ def look_through_own_data(study: dict, due: Sequence[Job]) -> list[str]:
         StudyError: says what is wrong with one.
     """
     read = {job.wildcards["source"] for job in due if job.rule == "prepare_shard"}
-    own = [name for name, entry in study["datasets"].items() if name in read and own_reader(entry)]
-    if not own:
+    names = [name for name, entry in study["datasets"].items() if name in read and own_reader(entry)]
+    if not names:
         return []
     from dpstudy.data.prepare import look_through
 
     root, warnings = Path(data_root(study)), []
-    for name in own:
+    for name in names:
         entry = study["datasets"][name]
-        told = look_through(name, entry, root, entry["delta"], numbered(study, name))
-        warnings += [f"datasets.{name}: {sentence}" for sentence in told]
+        sentences = look_through(name, entry, root, entry["delta"], numbered(study, name))
+        warnings += [f"datasets.{name}: {sentence}" for sentence in sentences]
     return warnings
 
 
@@ -219,8 +219,8 @@ def plan_of(study: dict, jobs: Sequence[Job], due: Sequence[Job]) -> dict:
     A due job is its rule, its wildcards, and whether it makes a cell.
     """
     cells = sum(_is_cell(job) for job in jobs)
-    told = [[job.rule, dict(job.wildcards), _is_cell(job)] for job in due if job.writes]
-    return {"event": "plan", "study": study["study"], "cells": cells, "due": told}
+    due_jobs = [[job.rule, dict(job.wildcards), _is_cell(job)] for job in due if job.writes]
+    return {"event": "plan", "study": study["study"], "cells": cells, "due": due_jobs}
 
 
 def _is_cell(job: Job) -> bool:
@@ -234,8 +234,8 @@ def note_kept(study: dict, path: str) -> None:
         StudyError: the book of what was spent is damaged.
     """
     paid = PaidModels(Spending(BOOK))
-    found = [training for cell in unfold(study) for training in trainings(study, cell)]
-    kept = [[one.cell, list(one.seeds)] for one in found if paid.config_of(one) == one.fingerprint]
+    listed = [training for cell in unfold(study) for training in trainings(study, cell)]
+    kept = [[one.cell, list(one.seeds)] for one in listed if paid.config_of(one) == one.fingerprint]
     write_json(path, kept)
 
 

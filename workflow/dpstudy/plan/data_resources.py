@@ -42,17 +42,17 @@ def description_of_images(study: dict, wildcards: Any, input: Any) -> int:
     A row group is held in several forms, and little of a shard's memory is freed before the next ones are read.
     """
     shards = [*input.shards, *input.get("others", [])]
-    held = decoded_mb(tuple(map(str, shards)))
+    decoded = decoded_mb(tuple(map(str, shards)))
     least = 235 if options_of(study, wildcards.source)["reader"] == "digits" else LEAST_MB["prepare_manifest"]
     forms = min(11, 4.5 + 1.7 * (len(shards) - 1))
-    more = forms * min(held, ROW_GROUP_MB) + 3 * max(0, held - ROW_GROUP_MB)
+    more = forms * min(decoded, ROW_GROUP_MB) + 3 * max(0, decoded - ROW_GROUP_MB)
     return int(least + more + NAMES_PER_MB * input.size_mb)
 
 
 def aligning(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of aligning a private shard's images with their candidates, a few hundred pairs at a time."""
-    own = os.path.getsize(input.private) / 1e6
-    return int(765 + 150 * min(own, 2.8) + 10 * own)
+    mb = os.path.getsize(input.private) / 1e6
+    return int(765 + 150 * min(mb, 2.8) + 10 * mb)
 
 
 def description_of_features(study: dict, wildcards: Any, input: Any) -> int:
@@ -64,8 +64,8 @@ def description_of_features(study: dict, wildcards: Any, input: Any) -> int:
 
 def preparation(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of preparing a shard of images, including the naming of records by their content."""
-    own = own_sources(options_of(study, wildcards.source)) if wildcards.source in study["datasets"] else []
-    named = any(map(may_be_numbered, own)) and not numbered(study, wildcards.source)
+    sources = own_sources(options_of(study, wildcards.source)) if wildcards.source in study["datasets"] else []
+    named = any(map(may_be_numbered, sources)) and not numbered(study, wildcards.source)
     return int(reading(study, wildcards, input) + (3e-6 * BLOCK_BYTES if named else 0))
 
 
@@ -158,9 +158,9 @@ def sums(study: dict, wildcards: Any, input: Any) -> int:
     grams = dim**2 * (16 + sum_bytes(study) * classes * (wildcards.grams == "per-class")) / 1e6
     with_torch = with_gpu(700) if gpus() or input.size_mb > HELD_MB else 0
     shards = [path for path in input.features if path.endswith(".parquet")]
-    held = min(SHARDS_HELD, len(shards)) * max(input.size_files_mb)
+    shards_mb = min(SHARDS_HELD, len(shards)) * max(input.size_files_mb)
     least = LEAST_MB["sums"] + min(40, 0.06 * dim) + 10 * (wildcards.grams == "per-class")
-    return int(least + with_torch + grams + held)
+    return int(least + with_torch + grams + shards_mb)
 
 
 def calibration(study: dict, wildcards: Any, input: Any) -> int:
@@ -171,11 +171,11 @@ def calibration(study: dict, wildcards: Any, input: Any) -> int:
 def pretraining(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of a pre-training: each process holds the images, up to a limit, and augmented batches."""
     shards = [path for path in input.public if path.endswith(".parquet")]
-    held = min(sum(map(os.path.getsize, shards)) / 1e6 if all(map(os.path.exists, shards)) else 0, 2048)
+    images_mb = min(sum(map(os.path.getsize, shards)) / 1e6 if all(map(os.path.exists, shards)) else 0, 2048)
     architecture = study["backbones"][wildcards.backbone]["architecture"]
     least = 1150 if architecture in ("small_cnn", "patches") else 2000 if architecture.startswith("wrn") else 6000
     on_gpus = devices_of_backbone(study, wildcards.backbone) * gpus()
-    return int(threads_of_backbone(study, wildcards.backbone) * (least + 4 * held) + on_gpus * GPU_MB)
+    return int(threads_of_backbone(study, wildcards.backbone) * (least + 4 * images_mb) + on_gpus * GPU_MB)
 
 
 def extraction_gpus(study: dict, features: str) -> int:

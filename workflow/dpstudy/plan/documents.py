@@ -40,9 +40,9 @@ def names_of(study: dict, kind: str, names: Iterable[str]) -> Names:
     asked: dict[str, set[str]] = {document: set() for document in KINDS}
     for name in names:
         spec = study[kind][name]
-        for document, found in style_of(kind, spec).reads(spec, laid_out).items():
-            asked[document] |= set(found)
-    return {document: _ordered(study, document, found) for document, found in asked.items()}
+        for document, wanted in style_of(kind, spec).reads(spec, laid_out).items():
+            asked[document] |= set(wanted)
+    return {document: _ordered(study, document, wanted) for document, wanted in asked.items()}
 
 
 def _ordered(study: dict, document: str, wanted: set[str]) -> list:
@@ -65,21 +65,21 @@ def _attacks(document: str) -> Callable[[dict], Mapping[str, str]]:
 
 def files_of(study: dict, names: Names) -> Files:
     """The files of named documents, with the shards of features besides their manifests."""
-    found: Files = {}
+    files: Files = {}
     for document, wanted in names.items():
         if document == "splits":
-            found[document] = [paths.DATA_MANIFEST.format(source=source, split=split) for source, split in wanted]
+            files[document] = [paths.DATA_MANIFEST.format(source=source, split=split) for source, split in wanted]
         elif document == "features":
             pairs = [name.split("/") for name in wanted]
             sets = [feature_files(study, dataset, features, "train") for dataset, features in pairs]
-            found[document] = [manifest for manifest, *_ in sets]
-            found["feature_shards"] = [shard for _, *shards in sets for shard in shards]
+            files[document] = [manifest for manifest, *_ in sets]
+            files["feature_shards"] = [shard for _, *shards in sets for shard in shards]
         elif document in ("audits", "black_boxes"):
             attacks = _attacks(document)(study)
-            found[document] = [attacks[name] for name in wanted]
+            files[document] = [attacks[name] for name in wanted]
         else:
-            found[document] = [_OF_CELLS[document].replace(paths.CELL, name) for name in wanted]
-    return found
+            files[document] = [_OF_CELLS[document].replace(paths.CELL, name) for name in wanted]
+    return files
 
 
 def names_of_table(study: dict, table: str) -> Names:
@@ -104,11 +104,11 @@ def files_of_figure(study: dict, figure: str) -> Files:
 
 def cells_of_figures(study: dict) -> dict[str, list[str]]:
     """Figure -> the cells that it draws, in the study's order."""
-    laid_out, found = _study(study), {}
+    laid_out, by_figure = _study(study), {}
     for name, spec in study["figures"].items():
         drawn = set(style_of("figures", spec).cells(spec, laid_out))
-        found[name] = [cell for cell in laid_out.cells if cell in drawn]
-    return found
+        by_figure[name] = [cell for cell in laid_out.cells if cell in drawn]
+    return by_figure
 
 
 def names_of_paper(study: dict) -> Names:
@@ -130,10 +130,10 @@ def names_of_report(study: dict) -> Names:
     They are those of all tables, test splits of figures, and ledgers, metrics and audits of all cells.
     """
     cells = list(_study(study).cells)
-    found = names_of(study, "tables", study["tables"])
+    documents = names_of(study, "tables", study["tables"])
     drawn = names_of_paper(study)["splits"]
-    splits = {dataset for dataset, _ in (*found["splits"], *drawn)}
-    return found | {
+    splits = {dataset for dataset, _ in (*documents["splits"], *drawn)}
+    return documents | {
         "splits": _ordered(study, "splits", splits),
         "ledgers": cells,
         "metrics": cells,

@@ -24,8 +24,8 @@ from dpstudy.provenance.hashes import cell_fingerprint, evaluation_fingerprint, 
 
 def fingerprint_of(study: dict, cell: Cell, seeds: Iterable[int]) -> str:
     """The config hash of a cell with these seeds."""
-    told = (cell.options(study), facts(study, cell.dataset), list(seeds), study["noise"], is_scored_on_training(study))
-    return cell_fingerprint(*told, origin_of(study, cell))
+    parts = (cell.options(study), facts(study, cell.dataset), list(seeds), study["noise"], is_scored_on_training(study))
+    return cell_fingerprint(*parts, origin_of(study, cell))
 
 
 def whole_fingerprint(study: dict, cell: Cell) -> str:
@@ -48,10 +48,10 @@ def data_of(study: dict, cell: Cell) -> dict[str, str]:
     options = cell.options(study)
     every = not pays(options) or options["tuning"]["retrain"]
     used = [*(splits(study, cell.dataset) if every else ("train", "test")), *(["validation"] if pays(options) else [])]
-    found = {split: feature_files(study, cell.dataset, cell.features, split)[0] for split in dict.fromkeys(used)}
-    found |= {f"kept-{number}": path for number, path in enumerate(kept_files(study, cell))}
+    by_name = {split: feature_files(study, cell.dataset, cell.features, split)[0] for split in dict.fromkeys(used)}
+    by_name |= {f"kept-{number}": path for number, path in enumerate(kept_files(study, cell))}
     others = (("start", starting_files(study, cell)), ("public", public_points(study, cell)))
-    return found | {name: path for name, files in others for path in files}
+    return by_name | {name: path for name, files in others for path in files}
 
 
 def data_of_all(study: dict) -> list[str]:
@@ -62,8 +62,8 @@ def data_of_all(study: dict) -> list[str]:
 def stated_of(study: dict, cell: Cell) -> dict:
     """The facts that a cell's ledger must agree with: its config, and the manifests that count its units."""
     learned = [path for split, path in data_of(study, cell).items() if split in training_splits(study, cell.dataset)]
-    told = {"dataset": facts(study, cell.dataset), "options": cell.options(study), "noise": study["noise"]}
-    return told | {"epsilon": cell.epsilon, "manifests": learned}
+    stated = {"dataset": facts(study, cell.dataset), "options": cell.options(study), "noise": study["noise"]}
+    return stated | {"epsilon": cell.epsilon, "manifests": learned}
 
 
 def cells_of(study: dict, dataset: str) -> list[Cell]:
@@ -92,12 +92,12 @@ def expected_makers(study: dict) -> dict[str, dict]:
 
 def replayed_cells(study: dict, dataset: str) -> list[Cell]:
     """One cell per feature set and entry of a data set, of the entries with independent noise, to be replayed."""
-    found: dict[tuple[str, str], Cell] = {}
+    by_entry: dict[tuple[str, str], Cell] = {}
     for cell in cells_of(study, dataset):
         options = cell.options(study)
         if options["sanitise"] == "full" and not options.get("shared_noise"):
-            found.setdefault((cell.features, cell.entry), cell)
-    return list(found.values())
+            by_entry.setdefault((cell.features, cell.entry), cell)
+    return list(by_entry.values())
 
 
 def replay_of(study: dict, cell: Cell) -> dict:

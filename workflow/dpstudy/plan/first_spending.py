@@ -48,7 +48,7 @@ def first_spending(
     Raises:
         StudyError: the answer was no, or nobody was there to give one.
     """
-    spent, paid, told = book.everywhere(), PaidModels(book), []
+    spent, paid, sentences = book.everywhere(), PaidModels(book), []
     # Begun in this folder: elsewhere a training of the same name is another one, and so is one that begins again.
     begun = [] if study["release"].get("spend_again") else [one for one in book.trainings() if is_begun(one)]
     for name, cells in _due(study, due, paid, begun).items():
@@ -70,23 +70,23 @@ def first_spending(
         whole = None if before is None else gaussian.epsilon_of(math.hypot(gaussian.mu_of(before, delta), mu), delta)
         budget = study["release"].get("budget")
         earlier = _with_earlier(spent, book, name, records, before, whole, sampled, budget)
-        said = (
+        sentence = (
             f"datasets.{name}: this run spends {most} epsilon {together} of its records at delta {upper_bound(delta)}, "
             f"by {models}{several}{bare}{earlier}. What is spent stays spent{_elsewhere(spent, name, records)}"
         )
-        told.append(said)
+        sentences.append(sentence)
         if ask is None or budget is not None:
             continue
-        answer = ask(f"{said}. Go on? [y/N] ")
+        answer = ask(f"{sentence}. Go on? [y/N] ")
         if answer is None:
             raise StudyError(
-                f"{said}, and nobody is here to say yes: write into the config how much may be spent of these records "
-                f"in all, by earlier studies too, such as `{_budget((whole or reckoned) * ENOUGH[sampled])}`, or start "
-                "it in a terminal; `make rehearse` spends nothing"
+                f"{sentence}, and nobody is here to say yes: write into the config how much may be spent of these "
+                f"records in all, by earlier studies too, such as `{_budget((whole or reckoned) * ENOUGH[sampled])}`, "
+                "or start it in a terminal; `make rehearse` spends nothing"
             )
         if answer.strip().casefold() not in _YES:
             raise StudyError(f"datasets.{name}: not confirmed, and nothing was spent")
-    return told
+    return sentences
 
 
 def _with_earlier(
@@ -163,7 +163,7 @@ def _budget(epsilon: float) -> str:
 
 def _due(study: dict, due: Sequence[Job], paid: PaidModels, begun: Sequence[Mapping]) -> dict[str, list[Cell]]:
     """data set of one's own -> the cell of each model that is to be trained, seed by seed, and was not begun."""
-    found: dict[str, list[Cell]] = defaultdict(list)
+    by_dataset: dict[str, list[Cell]] = defaultdict(list)
     known = {(entry["cell"], entry["seed"]) for entry in begun}
     for job in due:
         if not job.script.endswith("train_cell.py"):
@@ -172,8 +172,8 @@ def _due(study: dict, due: Sequence[Job], paid: PaidModels, begun: Sequence[Mapp
         training = due_training(study, cell, job.seeds, dict(job.outputs), job.wildcards.get("seed"))
         if own_reader(study["datasets"][cell.dataset]) and paid.config_of(training) != training.fingerprint:
             new = [seed for seed in job.seeds if (cell.path, int(seed)) not in known]
-            found[cell.dataset] += [cell] * len(new)
-    return {name: cells for name, cells in found.items() if cells}
+            by_dataset[cell.dataset] += [cell] * len(new)
+    return {name: cells for name, cells in by_dataset.items() if cells}
 
 
 def ask_on_terminal(question: str) -> str | None:
@@ -183,14 +183,14 @@ def ask_on_terminal(question: str) -> str | None:
     """
     drawn = SHOWN in os.environ
     try:
-        with open("/dev/tty", encoding="utf-8") as there, open("/dev/tty", "w", encoding="utf-8") as back:
-            if os.tcgetpgrp(there.fileno()) != os.getpgrp():  # in the background, where a question would stop it
+        with open("/dev/tty", encoding="utf-8") as terminal, open("/dev/tty", "w", encoding="utf-8") as back:
+            if os.tcgetpgrp(terminal.fileno()) != os.getpgrp():  # in the background, where a question would stop it
                 return None
             if drawn:
                 print(ASKS, file=sys.stderr, flush=True)
                 time.sleep(_LEAVING_SECONDS)
             print(f"\n{question}", end="", file=back, flush=True)
-            answer = there.readline()
+            answer = terminal.readline()
             if drawn:
                 print(ANSWERED, file=sys.stderr, flush=True)
             return answer

@@ -109,16 +109,16 @@ def tell_when_planned(workflow, look: Callable[[], str]) -> None:
     """Print the result of `look` at the end of a dry run, which runs no hooks; "" prints nothing."""
     from snakemake.logging import logger
 
-    build, end, found = workflow._build_dag, workflow.log_provenance_info, []
+    build, end, refusals = workflow._build_dag, workflow.log_provenance_info, []
 
     def built():
         build()
         if workflow.dryrun and any(True for _ in workflow.dag.needrun_jobs()):
-            found.append(look())
+            refusals.append(look())
 
     def ended():
         end()
-        for sentence in filter(None, found):
+        for sentence in filter(None, refusals):
             logger.warning(f"dpstudy: a run would stop at once: {sentence}")
 
     workflow._build_dag, workflow.log_provenance_info = built, ended
@@ -177,11 +177,11 @@ def look_up_sizes() -> None:
     """
     from snakemake.iocontainers import InputFiles
 
-    own = InputFiles.size_files
+    original = InputFiles.size_files
 
     def sizes(self) -> list[int]:
         if any(getattr(path, "is_storage", False) for path in self):
-            return own.fget(self)
+            return original.fget(self)
         return [os.path.getsize(path) for path in self]
 
     InputFiles.size_files = property(sizes)
@@ -264,12 +264,12 @@ def copied_without_times(workflow) -> list[str]:
         record = workflow.persistence.metadata(path) if os.path.exists(dated) else None
         return bool(record and record.endtime and abs(os.path.getmtime(dated) - record.endtime) > _AWAY)
 
-    found = []
+    outputs = []
     for job in workflow.dag.needrun_jobs():
         reason = workflow.dag.reason(job)
         if reason.updated_input and not reason.forced:
-            found += [str(job.output[0])] if all(map(moved, (*reason.updated_input, *job.output))) else []
-    return found
+            outputs += [str(job.output[0])] if all(map(moved, (*reason.updated_input, *job.output))) else []
+    return outputs
 
 
 def _has_long_record(name: str, longest: int) -> bool:

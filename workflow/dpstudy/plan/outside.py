@@ -95,20 +95,20 @@ def inherited_choices(dataset: dict, entry: dict) -> list[str]:
     """
     if entry["sanitise"] != "full":
         return []
-    own = entry.get("variant") != "published"
-    chosen_on = method_schema(entry["method"]).get("x-chosen-on", []) if own else []
+    takes_defaults = entry.get("variant") != "published"
+    chosen_on = method_schema(entry["method"]).get("x-chosen-on", []) if takes_defaults else []
     here = [name for name in chosen_on if name in BENCHMARKS.get(dataset["reader"], ())]
-    found = [DEFAULTS_CHOSEN.format(entry["method"], " and ".join(here))] if here else []
+    choices = [DEFAULTS_CHOSEN.format(entry["method"], " and ".join(here))] if here else []
     floor_is_default = "variance_floor" not in entry.get("normalisation", {"variance_floor": None})
-    return found + [FLOOR_CHOSEN] * (dataset["reader"] == "cifar" and floor_is_default)
+    return choices + [FLOOR_CHOSEN] * (dataset["reader"] == "cifar" and floor_is_default)
 
 
 def _brought(parts: Sequence[dict], start: str | dict | None) -> list[tuple[str, str | list[str]]]:
     """(what, what it was trained on: public sets of the study, or a word) of weights that were brought."""
-    found = []
+    weights = []
     if isinstance(start, dict):
-        found.append((f"the file of weights {start['weights']!r}", start["trained_on"]))
-    return found + [
+        weights.append((f"the file of weights {start['weights']!r}", start["trained_on"]))
+    return weights + [
         (f"the network {part['model']!r}", part["trained_on"])
         for part in parts
         if part.get("weights", "random") != "random"

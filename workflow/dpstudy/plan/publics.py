@@ -59,15 +59,15 @@ def matching_of(study: dict, public: str) -> dict | None:
 
 def never_compared(study: dict, features: str, start: Start) -> list[str]:
     """The public sets and weights behind a cell's features or start that were not de-duplicated."""
-    found = [public for public in publics_of(study, features, start) if not is_matched(study, public)]
+    names = [public for public in publics_of(study, features, start) if not is_matched(study, public)]
     if isinstance(start, dict) and isinstance(start["trained_on"], str):
-        found.append(start["weights"])
-    found += [
+        names.append(start["weights"])
+    names += [
         part["model"]
         for part in parts_of(study["features"][features])
         if part.get("weights", "random") != "random" and isinstance(part["trained_on"], str)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 def backbone_folder(options: dict) -> str | None:
@@ -124,13 +124,13 @@ def weights_files(study: dict, options: dict) -> list[str]:
 
     Other weights make the features anew. Those of packages come with their cards.
     """
-    found = []
+    files = []
     for part in parts_of(options):
         if package := package_of(part):
-            found += [path.format(package=package) for path in (paths.PACKAGED_MODEL, paths.PACKAGED_CARD)]
+            files += [path.format(package=package) for path in (paths.PACKAGED_MODEL, paths.PACKAGED_CARD)]
         elif path := weights_file(study, part):
-            found.append(str(path))
-    return found
+            files.append(str(path))
+    return files
 
 
 def brought_weights(study: dict, options: dict) -> list[str]:
@@ -231,8 +231,8 @@ def extraction_options(study: dict, features: str) -> dict:
 
 
 def _told(options: dict) -> dict:
-    told = {key: value for key, value in options.items() if key != "trained_on"}
-    return told | ({"parts": list(map(_told, options["parts"]))} if "parts" in options else {})
+    kept = {key: value for key, value in options.items() if key != "trained_on"}
+    return kept | ({"parts": list(map(_told, options["parts"]))} if "parts" in options else {})
 
 
 def extraction_inputs(study: dict, dataset: str, features: str, split: str, shard: str) -> list[str]:

@@ -193,14 +193,14 @@ def stepped(study: dict, wildcards: Any, input: Any) -> int:
         accountant = DISTRIBUTIONS_MB * (sampled and wildcards.epsilon != "inf")
         return int(LEAST_MB["cell"] + accountant + 3.6 * input.size_mb + matrices)
     half = in_half_precision(study, wildcards.features)
-    held = 4 if half else 3.2 if "normalisation" in options else 2.4
+    factor = 4 if half else 3.2 if "normalisation" in options else 2.4
     beyond = 2 if half else 1.7
     least = 1080 + engine(options, input)
     network = options["method"] == "network_dpsgd"
-    held += 1.2 * network
+    factor += 1.2 * network
     limit = PICKED_MB if sampled or network else HELD_MB
     shared = 1 if "normalisation" in options else options.get("devices", 1)
-    return streaming(least, held, limit, beyond, shared)(study, wildcards, input)
+    return streaming(least, factor, limit, beyond, shared)(study, wildcards, input)
 
 
 def engine(options: Mapping, input: Any) -> float:
@@ -226,12 +226,12 @@ def is_sampled(options: Mapping) -> bool:
 
 def scoring(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of evaluating scores: areas need scikit-learn, and intervals weight each test record in each sample."""
-    held = sum(decoded_mb((path,)) for path in input.scores)
+    decoded = sum(decoded_mb((path,)) for path in input.scores)
     try:
-        records = 1e6 * held / (4 * content_of(input.run)["classes"] * len(study["seeds"]))
+        records = 1e6 * decoded / (4 * content_of(input.run)["classes"] * len(study["seeds"]))
     except (KeyError, TypeError):
         records = 0
-    return int(240 + 9 * held + 40e-6 * study["evaluation"]["intervals"] * records)
+    return int(240 + 9 * decoded + 40e-6 * study["evaluation"]["intervals"] * records)
 
 
 def audit(study: dict, wildcards: Any, input: Any) -> int:
@@ -243,12 +243,14 @@ def audit(study: dict, wildcards: Any, input: Any) -> int:
 
 def certification(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of certificates: sampled batches need privacy loss distributions, and replays run trainings."""
-    own = [cell.options(study) for cell in unfold(study) if cell.dataset == wildcards.dataset]
-    least = 2500 if any(one["method"] in WITH_TORCH for one in own) else 950 if any(map(is_sampled, own)) else 260
+    options = [cell.options(study) for cell in unfold(study) if cell.dataset == wildcards.dataset]
+    least = (
+        2500 if any(one["method"] in WITH_TORCH for one in options) else 950 if any(map(is_sampled, options)) else 260
+    )
     grams = 0.0
     for manifest in input.layouts:
         dim, classes = matrix_of(manifest)
-        grams = max(grams, dim**2 * (72 + 24 * classes * any(map(has_class_grams, own))) / 1e6)
+        grams = max(grams, dim**2 * (72 + 24 * classes * any(map(has_class_grams, options))) / 1e6)
     return int(least + grams + 8 * input.size_mb)
 
 

@@ -190,9 +190,9 @@ def state_of_images(study: dict, source: str) -> str:
 def facts(study: dict, dataset: str) -> dict:
     """The facts of its data set that a cell depends on."""
     options = study["datasets"][dataset]
-    found = {key: options[key] for key in _OF_A_CELL if key in options}
+    entry = {key: options[key] for key in _OF_A_CELL if key in options}
     sentences = caveats(options, numbered(study, dataset))
-    return found | ({"not_accounted": sentences} if sentences else {})
+    return entry | ({"not_accounted": sentences} if sentences else {})
 
 
 def has_unnamed_rows(study: dict, dataset: str) -> bool:
@@ -248,8 +248,8 @@ def training_folder(study: dict, source: str) -> str:
 def contributions(study: dict, dataset: str) -> dict:
     """The contribution bounds of records in private sums: maximum labels, averaging per subject, class weights."""
     options = study["datasets"][dataset]
-    found = {"positives": options["positives"], "averaged": options.get("contributions") == "average"}
-    return found | {key: options[key] for key in ("class_weights",) if key in options}
+    rules = {"positives": options["positives"], "averaged": options.get("contributions") == "average"}
+    return rules | {key: options[key] for key in ("class_weights",) if key in options}
 
 
 def summed_at_once(study: dict) -> list[str]:
@@ -275,7 +275,7 @@ def spent_elsewhere(study: dict) -> list[str]:
         StudyError: a book is damaged.
     """
     book = Spending(BOOK, shared=books_of(study, study["datasets"]))
-    own = {identity(entry) for entry in book.trainings()}
+    known = {identity(entry) for entry in book.trainings()}
     names = {name: record_names(study, name) for name in study["datasets"]} if book.shared else {}
     others = (entry for entry in book.everywhere() if any(about(entry, *each) for each in names.items()))
-    return sorted({identity(entry) for entry in others} - own)
+    return sorted({identity(entry) for entry in others} - known)

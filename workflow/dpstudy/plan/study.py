@@ -52,12 +52,12 @@ def used(study: dict) -> dict[str, set[str]]:
 
     A public set is compared with every private one, so that these are needed where one is.
     """
-    found: dict[str, set[str]] = {kind: set() for kind in ("datasets", "public", "features", "methods")}
+    names: dict[str, set[str]] = {kind: set() for kind in ("datasets", "public", "features", "methods")}
     for cell in unfold(study):
-        found["datasets"].add(cell.dataset)
-        found["features"].add(cell.features)
-        found["methods"].add(cell.entry)
-        found["public"] |= set(publics_of(study, cell.features, cell.options(study).get("start")))
-    if any(is_matched(study, public) for public in found["public"]):
-        found["datasets"] |= study["datasets"].keys()
-    return found
+        names["datasets"].add(cell.dataset)
+        names["features"].add(cell.features)
+        names["methods"].add(cell.entry)
+        names["public"] |= set(publics_of(study, cell.features, cell.options(study).get("start")))
+    if any(is_matched(study, public) for public in names["public"]):
+        names["datasets"] |= study["datasets"].keys()
+    return names

@@ -115,7 +115,7 @@ def lasting_files(study: dict) -> list[str]:
     """Every file that a study makes, or has made, and that another config or library would change."""
     pairs = dict.fromkeys((cell.dataset, cell.features) for cell in unfold(study))
     extracted = [pair for pair in pairs if not scaling_of(study, pair[1])]
-    found = {
+    patterns = {
         "private/statistics": "*.safetensors",
         "tuning": "trials.parquet",
         "runs": "run.json",
@@ -136,7 +136,7 @@ def lasting_files(study: dict) -> list[str]:
             for split in splits(study, dataset)
             for path in feature_files(study, dataset, features, split)
         ),
-        *(str(path) for folder, name in found.items() for path in Path(paths.RESULTS, folder).rglob(name)),
+        *(str(path) for folder, name in patterns.items() for path in Path(paths.RESULTS, folder).rglob(name)),
         *cell_files(study, paths.RUN),
         *cell_files(study, paths.METRICS),
         *final_targets(study),

@@ -188,8 +188,8 @@ def search_inputs(study: dict, cell: Cell) -> dict:
 
 def audit_inputs(study: dict, cell: Cell) -> dict:
     """The inputs of an audit with canaries, which reads manifests (public facts) only."""
-    found = _inputs(study, cell, training_splits(study, cell.dataset), None)
-    return found | {"start": None, "trials": next(iter(trials_of(study, cell)), None)}
+    inputs = _inputs(study, cell, training_splits(study, cell.dataset), None)
+    return inputs | {"start": None, "trials": next(iter(trials_of(study, cell)), None)}
 
 
 def black_box_inputs(study: dict, cell: Cell) -> dict:

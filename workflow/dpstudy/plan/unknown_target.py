@@ -23,12 +23,12 @@ def no_such_target(target: str, study: str, names: Mapping[str, Collection[str]]
     """
     parts = target.strip("/").split("/")
     if parts[0] == "results" and parts[1:2] and parts[1] in _OF_A_CELL:
-        for (kind, own), part in zip(names.items(), parts[2:], strict=False):
+        for (kind, of_kind), part in zip(names.items(), parts[2:], strict=False):
             name = part.removeprefix("eps=")
-            if name not in own:
-                more = ", ..." if len(own) > _LISTED else ""
-                listed = ", ".join(list(own)[:_LISTED])
-                return f"{target}: {study} has no {kind} {name!r}{suggestion(name, own)}; it has {listed}{more}"
+            if name not in of_kind:
+                more = ", ..." if len(of_kind) > _LISTED else ""
+                listed = ", ".join(list(of_kind)[:_LISTED])
+                return f"{target}: {study} has no {kind} {name!r}{suggestion(name, of_kind)}; it has {listed}{more}"
         form = f"results/{parts[1]}/DATASET/FEATURES/ENTRY/eps=E"
         return f"{target}: {study} has no such cell, or no such file of it; a cell's folder is {form}"
     return (

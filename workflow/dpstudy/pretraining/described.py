@@ -32,9 +32,9 @@ def coefficients(scattering: Scattering, planes: torch.Tensor) -> torch.Tensor:
 
     The planes are in [0, 1].
     """
-    found = scattering(planes.flatten(0, 1))
-    found = found.reshape(len(planes), -1, *found.shape[2:]).clone()  # may be saved for a backward pass
-    return found.sign() * found.abs().sqrt()
+    scattered = scattering(planes.flatten(0, 1))
+    scattered = scattered.reshape(len(planes), -1, *scattered.shape[2:]).clone()  # may be saved for a backward pass
+    return scattered.sign() * scattered.abs().sqrt()
 
 
 class Described(nn.Module):
@@ -54,9 +54,9 @@ class Described(nn.Module):
         pool = next(place for place, layer in enumerate(body) if isinstance(layer, nn.AdaptiveAvgPool2d))
         self._front = [body[:pool]]  # in a list: its parameters are the body's, and counted once
         seen, values, rows = [], [], 0
-        for pictures, told in steps:
+        for pictures, targets in steps:
             seen.append(pictures)
-            values.append(told.movedim(1, -1).flatten(0, -2))
+            values.append(targets.movedim(1, -1).flatten(0, -2))
             rows += len(pictures)
             if rows >= _PICTURES:
                 break

@@ -53,16 +53,16 @@ def _by_neighbours(network, train: PublicRows, held_out: PublicRows, options: Ma
     from sklearn.neighbors import KNeighborsClassifier
 
     known, labels = [], []
-    for features, own in _outputs(network, train, options, size):
+    for features, truth in _outputs(network, train, options, size):
         known.append(features)
-        labels.append(own)
+        labels.append(truth)
         if sum(map(len, labels)) >= _COMPARED:
             break
-    said = np.concatenate(labels)[:_COMPARED]
-    votes = KNeighborsClassifier(min(_NEIGHBOURS, len(said)), metric="cosine")
-    votes.fit(np.concatenate(known)[:_COMPARED], said)
+    known_labels = np.concatenate(labels)[:_COMPARED]
+    votes = KNeighborsClassifier(min(_NEIGHBOURS, len(known_labels)), metric="cosine")
+    votes.fit(np.concatenate(known)[:_COMPARED], known_labels)
     return sum(
-        int((votes.predict(features) == own).sum()) for features, own in _outputs(network, held_out, options, size)
+        int((votes.predict(features) == truth).sum()) for features, truth in _outputs(network, held_out, options, size)
     )
 
 

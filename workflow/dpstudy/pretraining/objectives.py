@@ -20,8 +20,8 @@ def mixed(
     """
     share = float(seeds.beta(alpha, alpha))
     soft = functional.one_hot(labels, classes).to(pictures.dtype)
-    seen, said = (share * values + (1 - share) * values.roll(1, 0) for values in (pictures, soft))
-    return seen, said
+    seen, targets = (share * values + (1 - share) * values.roll(1, 0) for values in (pictures, soft))
+    return seen, targets
 
 
 class Projected(nn.Module):

@@ -44,17 +44,17 @@ def complete(options: dict) -> dict:
         raise StudyError(
             f"backbone: unknown key {min(unknown)!r} of architecture {architecture!r}; it has {', '.join(defaults)}"
         )
-    found = defaults | {"architecture": architecture} | options
+    entry = defaults | {"architecture": architecture} | options
     if defaults is PATCHES:
-        return found
-    if found["objective"] == "contrast" and "augmentation" not in options:
-        found |= {"augmentation": "contrast"}
-    if found["objective"] == "contrast" and "mixup" not in options:
-        found |= {"mixup": 0.0}
-    if found["augmentation"] != "inception" and "rand_augment" not in options:
-        found |= {"rand_augment": None}
-    _check_together(found)
-    return found
+        return entry
+    if entry["objective"] == "contrast" and "augmentation" not in options:
+        entry |= {"augmentation": "contrast"}
+    if entry["objective"] == "contrast" and "mixup" not in options:
+        entry |= {"mixup": 0.0}
+    if entry["augmentation"] != "inception" and "rand_augment" not in options:
+        entry |= {"rand_augment": None}
+    _check_together(entry)
+    return entry
 
 
 def _defaults(architecture: str) -> dict:

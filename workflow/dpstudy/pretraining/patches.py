@@ -35,15 +35,17 @@ def cut(rows: PublicRows, options: Mapping, size: tuple[int, int], channels: int
     each = -(-options["patches"] // len(rows))
     for number, side in enumerate(options["sizes"]):
         drawn = np.random.default_rng([options["seed"], number])
-        found = torch.cat([_some(planes, side, each, drawn) for planes in _planes(rows, options["scaling"], size)])
-        found = found[torch.from_numpy(drawn.permutation(len(found))[: options["patches"]])]
-        if len(found) < max(options["filters"], 2):
-            raise StudyError(f"filters: {options['filters']} of {len(found)} patches that show anything; ask for fewer")
-        mean, whitening = _whitening(found, options["floor"])
-        filters = (found[: options["filters"]].double() - mean) @ whitening
+        patches = torch.cat([_some(planes, side, each, drawn) for planes in _planes(rows, options["scaling"], size)])
+        patches = patches[torch.from_numpy(drawn.permutation(len(patches))[: options["patches"]])]
+        if len(patches) < max(options["filters"], 2):
+            raise StudyError(
+                f"filters: {options['filters']} of {len(patches)} patches that show anything; ask for fewer"
+            )
+        mean, whitening = _whitening(patches, options["floor"])
+        filters = (patches[: options["filters"]].double() - mean) @ whitening
         filters = filters / filters.norm(dim=1, keepdim=True) @ whitening
-        for own, values in zip(network.of_size(side), (filters, filters @ mean), strict=True):
-            own.copy_(values)
+        for parameter, values in zip(network.of_size(side), (filters, filters @ mean), strict=True):
+            parameter.copy_(values)
     return network
 
 

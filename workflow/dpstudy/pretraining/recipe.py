@@ -96,5 +96,5 @@ class Recipe:
     @classmethod
     def of(cls, options: dict) -> "Recipe":
         """The recipe in a backbone's options; other options are ignored."""
-        own = {field.name for field in fields(cls)}
-        return cls(**{key: value for key, value in options.items() if key in own})
+        names = {field.name for field in fields(cls)}
+        return cls(**{key: value for key, value in options.items() if key in names})

@@ -41,7 +41,7 @@ class PublicRows:
             mask = np.array([keep is None or name in keep for name in ids], bool)
             self._masks.append(mask)
             self.counts.append(int(mask.sum()))
-            digest.update("".join(f"{name}\n" for name, own in zip(ids, mask, strict=True) if own).encode())
+            digest.update("".join(f"{name}\n" for name, is_kept in zip(ids, mask, strict=True) if is_kept).encode())
         self.sha256 = digest.hexdigest()
 
     def __len__(self) -> int:
@@ -49,11 +49,11 @@ class PublicRows:
 
     def read(self, numbers: list[int]) -> Records:
         """The rows of these shards, concatenated."""
-        found = []
+        parts = []
         for number in numbers:
             records = shards.read_shard(self._folder, self.manifest["shards"][number]["file"], self.manifest)
-            found.append(records.take(np.flatnonzero(self._masks[number])))
-        return concatenate(found)
+            parts.append(records.take(np.flatnonzero(self._masks[number])))
+        return concatenate(parts)
 
     def batches(self, size: int):
         """All rows in order, in Records of at most `size` rows, a shard in memory at a time."""

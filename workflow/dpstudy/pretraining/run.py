@@ -79,8 +79,8 @@ class PretrainingRun:
 
     def _add_gradients(self, pictures: torch.Tensor, labels: torch.Tensor, rows: int) -> None:
         """Of this process's share of the mean over the batch."""
-        recipe, own = self._recipe, len(labels)
-        if not own:
+        recipe, count = self._recipe, len(labels)
+        if not count:
             return
         pictures, labels = pictures.to(self.device, non_blocking=True), labels.to(self.device, non_blocking=True)
         if recipe.mixup:
@@ -89,9 +89,9 @@ class PretrainingRun:
         if recipe.objective == "contrast":
             with self._precision():
                 projected = self._network(pictures)
-            (contrast(projected, recipe.temperature) * (own / rows)).backward()
+            (contrast(projected, recipe.temperature) * (count / rows)).backward()
             return
-        block = recipe.micro_batch or own
+        block = recipe.micro_batch or count
         for part, targets in zip(pictures.split(block), labels.split(block), strict=True):
             with self._precision():
                 scores = self._network(part)
@@ -128,10 +128,10 @@ class PretrainingRun:
         tensors = {f"{_STATE}{name}": _array(value) for name, value in self._network.state_dict().items()}
         if self._average:
             tensors |= {f"{_AVERAGE}{name}": _array(value) for name, value in self._average.mean.items()}
-        for number, held in self._optimiser.state_dict()["state"].items():
+        for number, moments in self._optimiser.state_dict()["state"].items():
             tensors |= {
                 f"{_OPTIMISER}{number}.{key}": _array(torch.as_tensor(value))
-                for key, value in held.items()
+                for key, value in moments.items()
                 if value is not None
             }
         return tensors, {"done": self.done, "averaged": self._average.count if self._average else 0}
@@ -144,12 +144,12 @@ class PretrainingRun:
             for name, value in _named(tensors, _AVERAGE).items():
                 self._average.mean[name].copy_(value)
             self._average.count = facts["averaged"]
-        held: dict[int, dict[str, torch.Tensor]] = {}
+        moments: dict[int, dict[str, torch.Tensor]] = {}
         for name, value in _named(tensors, _OPTIMISER).items():
             number, _, key = name.partition(".")
-            held.setdefault(int(number), {})[key] = value
+            moments.setdefault(int(number), {})[key] = value
         known = self._optimiser.state_dict()
-        self._optimiser.load_state_dict({"state": held, "param_groups": known["param_groups"]})
+        self._optimiser.load_state_dict({"state": moments, "param_groups": known["param_groups"]})
 
 
 def _named(tensors: Mapping[str, np.ndarray], prefix: str) -> dict[str, torch.Tensor]:

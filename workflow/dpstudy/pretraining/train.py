@@ -47,9 +47,9 @@ def train(
     alone = Pictures(rows, order, recipe, scaling, size, (0, 1))
     first = map(alone.__getitem__, range(steps))  # of whole batches: the same for every process
     run = PretrainingRun(network, shape, len(rows.manifest["classes"]), recipe, ranks, first)
-    found = ranks.agreed(keeper.load() if keeper and ranks.first else None)
-    if found:
-        run.restore(*found)
+    checkpoint = ranks.agreed(keeper.load() if keeper and ranks.first else None)
+    if checkpoint:
+        run.restore(*checkpoint)
     todo = range(run.done, steps)
     for step, (seen, labels) in zip(todo, _ahead(pictures, todo, workers, ranks), strict=True):
         run.step(seen, labels, len(order.at(step)[1]), steps)

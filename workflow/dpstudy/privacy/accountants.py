@@ -162,23 +162,23 @@ def bounds_of(
         ValueError: none does.
     """
     known: dict[str, float] = {}
-    found: dict[str, dict[str, float]] = {}
+    bounds_by_key: dict[str, dict[str, float]] = {}
     for accountant in ACCOUNTANTS if accountants is None else accountants:
         if accountant.supports(events):
             bounds = accountant.bounds(events, delta, known, complete)
-            found[accountant.key] = bounds
+            bounds_by_key[accountant.key] = bounds
             known |= bounds
-    if not found:
+    if not bounds_by_key:
         raise ValueError("shuffled and Poisson-sampled events have no common adjacency: they cannot be composed")
-    return found
+    return bounds_by_key
 
 
 def sampled_epsilons(events: Sequence[Event]) -> Callable[[float], float]:
     """A function delta -> epsilon of sampled events, from one coarse composition of loss distributions."""
 
     def epsilon_at(delta: float) -> float:
-        found = bounds_of(tuple(events), delta, accountants=_COARSE)
-        return min(epsilon for bounds in found.values() for epsilon in bounds.values())
+        by_accountant = bounds_of(tuple(events), delta, accountants=_COARSE)
+        return min(epsilon for bounds in by_accountant.values() for epsilon in bounds.values())
 
     return epsilon_at
 

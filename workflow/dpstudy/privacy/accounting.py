@@ -52,14 +52,14 @@ def certify(events: Sequence[Event], delta: float, complete: bool = False) -> Ce
             f"delta {delta!r}: must be at least {SMALLEST_DELTA}, below which no accountant's arithmetic holds"
         )
     if any(event.part for event in events):
-        return _worst([certify(found, delta, complete) for found in by_part(events)])
+        return _worst([certify(part_events, delta, complete) for part_events in by_part(events)])
     by: dict[str, float | None] = {accountant.key: None for accountant in ACCOUNTANTS if accountant.key}
     adjacency = "zero-out" if any(event.sampling == "shuffle" for event in events) else "add-remove-one"
     if unproved(events) or any(event.noise_multiplier == 0 for event in events):
         return Certificate(math.inf, "none", adjacency, by)
-    found = bounds_of(events, delta, complete)
-    by |= {key: _smallest(bounds) for key, bounds in found.items() if key}
-    bounds = {name: epsilon for each in found.values() for name, epsilon in each.items()}
+    bounds_by_key = bounds_of(events, delta, complete)
+    by |= {key: _smallest(bounds) for key, bounds in bounds_by_key.items() if key}
+    bounds = {name: epsilon for each in bounds_by_key.values() for name, epsilon in each.items()}
     accountant = min(bounds, key=lambda name: bounds[name])
     return Certificate(bounds[accountant], accountant, adjacency, by)
 

@@ -32,16 +32,16 @@ def epsilons_by_adjacency(ledger: Mapping) -> dict[str, float | None]:
     Fixed batches of a shuffled pass are certified for zeroing out: without a unit all other batches would be cut
     otherwise, so that adding and removing have no epsilon.
     """
-    found: dict[str, float | None] = dict.fromkeys(ADJACENCIES)
+    epsilons: dict[str, float | None] = dict.fromkeys(ADJACENCIES)
     if ledger["guarantee"] != "proved":
-        return found
+        return epsilons
     events = from_ledger(ledger["events"])
-    found["replace-one"] = replacing_epsilon(events, ledger["delta"])
+    epsilons["replace-one"] = replacing_epsilon(events, ledger["delta"])
     cut = any(event.sampling == TRUNCATED for event in events)
-    found["zero-out"] = found["replace-one"] if cut else ledger["epsilon"]
+    epsilons["zero-out"] = epsilons["replace-one"] if cut else ledger["epsilon"]
     if ledger["adjacency"] == "add-remove-one":
-        found["add-remove-one"] = ledger["epsilon"]
-    return found
+        epsilons["add-remove-one"] = ledger["epsilon"]
+    return epsilons
 
 
 def replacing_epsilon(events: Sequence[Event], delta: float) -> float:

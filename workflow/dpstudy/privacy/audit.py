@@ -25,8 +25,8 @@ _REPLACED = 2  # an add/remove guarantee of epsilon allows replace-one so many t
 
 def highest(audits: Sequence[Mapping]) -> float | None:
     """The highest lower bound on epsilon that concerns what a cell publishes; None where there is none."""
-    own = [entry["epsilon_lower"] for entry in audits if not entry["statistic"].startswith(ELSEWHERE)]
-    return max(own, default=None)
+    bounds = [entry["epsilon_lower"] for entry in audits if not entry["statistic"].startswith(ELSEWHERE)]
+    return max(bounds, default=None)
 
 
 def refuted(audits: Sequence[Mapping], claimed: float) -> bool:
@@ -36,14 +36,14 @@ def refuted(audits: Sequence[Mapping], claimed: float) -> bool:
 
 def verdict(audits: Sequence[Mapping], claimed: str) -> str:
     """The verdict on a claimed epsilon, as a sentence of audit.json."""
-    found = highest(audits)
-    if found is None:
+    lower = highest(audits)
+    if lower is None:
         return "Nothing is claimed."
-    told = (
-        f"replacing one has epsilon at least {lower_bound(found, places=2)}, and {claimed} is claimed for adding or "
+    sentence = (
+        f"replacing one has epsilon at least {lower_bound(lower, places=2)}, and {claimed} is claimed for adding or "
         f"removing a record, which allows {upper_bound(_REPLACED * float(claimed))}."
     )
-    return f"refuted: {told}" if refuted(audits, float(claimed)) else f"not refuted by these attacks: {told}"
+    return f"refuted: {sentence}" if refuted(audits, float(claimed)) else f"not refuted by these attacks: {sentence}"
 
 
 def epsilon_lower(
@@ -108,8 +108,8 @@ def distinguished(
         return gaussian.epsilon_of(float(_gaussian_mus(*_errors(runs, threshold), confidence)[0]), delta)
     values = np.unique(np.concatenate(held_out))
     middles = np.concatenate([[-math.inf], values[:-1] + np.diff(values) / 2, [math.inf]])
-    found = _bounds(*_errors(held_out, middles), delta, confidence)
-    best = np.flatnonzero(found == found.max())
+    bounds = _bounds(*_errors(held_out, middles), delta, confidence)
+    best = np.flatnonzero(bounds == bounds.max())
     threshold = middles[best[len(best) // 2]]
     return float(_bounds(*_errors(runs, np.array([threshold])), delta, confidence)[0])
 

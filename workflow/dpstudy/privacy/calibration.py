@@ -124,11 +124,11 @@ def affordable(events_after: Callable[[int], Sequence[Event]], budget: Budget, m
                 # epsilon is close to a power of the number of steps
                 share = below / (below - above)
                 middle = min(high - 1, max(low + 1, int(low * (high / low) ** share)))
-            found = excess(middle)
-            if found <= 0:
-                low, below = middle, found
+            beyond = excess(middle)
+            if beyond <= 0:
+                low, below = middle, beyond
             else:
-                high, above = middle, found
+                high, above = middle, beyond
         return low
 
     quick = 0

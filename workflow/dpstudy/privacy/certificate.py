@@ -182,28 +182,28 @@ def _bounds(known: tuple, delta: float, loose: bool) -> tuple:
     if parts:  # each unit is in one part of the records, so that the largest epsilon counts
         every = [dict(_bounds(_touching(events, part), delta, loose)) for part in sorted(parts)]
         return tuple(_of_all_parts(every, clear(events, delta)).items())
-    found: dict[str, float | None] = dict.fromkeys(BOUNDS)
+    bounds: dict[str, float | None] = dict.fromkeys(BOUNDS)
     known_here = {"gaussian", "iterated-gaussian", *PURE}
     if not all(event["mechanism"] in known_here and event["noise_multiplier"] for event in events):
-        return tuple(found.items())
+        return tuple(bounds.items())
     if any("trials" in event for event in events):
         if all("trials" in event for event in events) and len({event["trials"] for event in events}) == 1:
             chance = chance_of_a_cut(events) * events[0]["trials"]
-            found["rdp"] = finite(beside_cuts(lambda rest: best_run_bound(uncut(events), rest, orders), chance, delta))
-        return tuple(found.items())
+            bounds["rdp"] = finite(beside_cuts(lambda rest: best_run_bound(uncut(events), rest, orders), chance, delta))
+        return tuple(bounds.items())
     choices = pure_epsilons(events)
     if choices:
-        return tuple((found | _choice_bounds(events, choices, delta)).items())
+        return tuple((bounds | _choice_bounds(events, choices, delta)).items())
     if not events_sampled(events):
-        found["exact"] = _solved(_gaussian_deltas(events), delta)
+        bounds["exact"] = _solved(_gaussian_deltas(events), delta)
     if any(event["sampling"] == "shuffle" for event in events):
-        return tuple(found.items())
+        return tuple(bounds.items())
     if any(event["sampling"] == CUT for event in events):
-        return tuple((found | _cut_bounds(events, delta, orders)).items())
-    found["rdp"] = rdp = _rdp(events, delta, orders)
+        return tuple((bounds | _cut_bounds(events, delta, orders)).items())
+    bounds["rdp"] = rdp = _rdp(events, delta, orders)
     if loose or not (events_sampled(events) and clear(events, delta)):  # of others the second accountant is enough
-        found["pld"] = finite(pld(events, delta, rdp if loose else None))
-    return tuple(found.items())
+        bounds["pld"] = finite(pld(events, delta, rdp if loose else None))
+    return tuple(bounds.items())
 
 
 def _touching(events: Sequence[Mapping], part: str) -> tuple:
@@ -213,10 +213,10 @@ def _touching(events: Sequence[Mapping], part: str) -> tuple:
 
 def _of_all_parts(every: Sequence[Mapping[str, float | None]], ordered: bool) -> dict[str, float | None]:
     """Of each bound the larger, for units of any part; where no one accountant is the best for all, of the best."""
-    found = {name: _larger([bounds[name] for bounds in every]) for name in BOUNDS}
-    if found["exact"] is None and (found["pld"] is None or not ordered):
-        found["rdp"] = _larger([_smallest([bounds[name] for name in ("exact", "pld", "rdp")]) for bounds in every])
-    return found
+    larger = {name: _larger([bounds[name] for bounds in every]) for name in BOUNDS}
+    if larger["exact"] is None and (larger["pld"] is None or not ordered):
+        larger["rdp"] = _larger([_smallest([bounds[name] for name in ("exact", "pld", "rdp")]) for bounds in every])
+    return larger
 
 
 def _larger(values: Sequence[float | None]) -> float | None:

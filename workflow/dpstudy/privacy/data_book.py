@@ -27,11 +27,11 @@ _REMEDY = "let it be written to, or name another file that all studies of these 
 
 def books_around(folders: Collection[str]) -> list[str]:
     """The paths of budget logs in folders, in their parents, and in their subfolders."""
-    found: set[Path] = set()
+    paths: set[Path] = set()
     for folder in map(Path, folders):
-        found |= {parent / NAME for parent in (folder, *folder.parents) if (parent / NAME).exists()}
-        found |= set(below(folder).books)
-    return sorted(map(str, found))
+        paths |= {parent / NAME for parent in (folder, *folder.parents) if (parent / NAME).exists()}
+        paths |= set(below(folder).books)
+    return sorted(map(str, paths))
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def below(folder: Path) -> Below:
 @functools.lru_cache
 def _walked(folder: Path, _moment: int) -> Below:
     """Where links lead to many folders, the one around them all stands for them."""
-    found, books, due = set(), [], [folder]
+    targets, books, due = set(), [], [folder]
     while due:
         with contextlib.suppress(OSError), os.scandir(due.pop()) as entries:  # folders that cannot be read are skipped
             for entry in entries:
@@ -61,12 +61,12 @@ def _walked(folder: Path, _moment: int) -> Below:
                     target = Path(entry.path).resolve()
                     target = target if target.is_dir() else target.parent
                     if not target.is_relative_to(folder):
-                        found.add(target)
+                        targets.add(target)
                 elif entry.is_dir():
                     due.append(Path(entry.path))
                 elif entry.name == NAME:
                     books.append(Path(entry.path))
-    linked = [Path(os.path.commonpath(found))] if len(found) > _MOST_FOLDERS else sorted(found)
+    linked = [Path(os.path.commonpath(targets))] if len(targets) > _MOST_FOLDERS else sorted(targets)
     return Below(tuple(linked), tuple(sorted(books)))
 
 

@@ -22,7 +22,7 @@ def bounds(events: Sequence[Mapping], delta: float, bracket: Bracket) -> tuple[f
     """
     part_of = [event.get("params", {}).get("part") for event in events]
     parts = sorted({part for part in part_of if part}) or [None]  # each unit is in one part: the largest epsilon counts
-    touching = [[e for e, own in zip(events, part_of, strict=True) if own in (None, part)] for part in parts]
+    touching = [[e for e, its_part in zip(events, part_of, strict=True) if its_part in (None, part)] for part in parts]
     ends = [_of_unit(some, delta, bracket) for some in touching]
     return max(low for low, _ in ends), max(high for _, high in ends)
 

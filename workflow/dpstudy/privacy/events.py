@@ -91,12 +91,12 @@ class Event:
         >>> print(Event("gradient", "gaussian", 1.06819928, 0.1, 4688, "poisson", 512 / 60000))
         4688 x gradient: gaussian, noise_multiplier 1.0682, sensitivity 0.1, sampling poisson, sampling_rate 0.00853333
         """
-        told = []
-        for own in fields(self)[2:]:
-            value = getattr(self, own.name)
-            if value != own.default and own.name != "count":
-                told.append(f"{own.name} {value:.6g}" if isinstance(value, float) else f"{own.name} {value}")
-        return f"{self.count} x {self.name}: {', '.join([self.mechanism, *told])}"
+        words = []
+        for setting in fields(self)[2:]:
+            value = getattr(self, setting.name)
+            if value != setting.default and setting.name != "count":
+                words.append(f"{setting.name} {value:.6g}" if isinstance(value, float) else f"{setting.name} {value}")
+        return f"{self.count} x {self.name}: {', '.join([self.mechanism, *words])}"
 
     @property
     def kind(self) -> Mechanism:

@@ -79,5 +79,5 @@ def _inverse_replace(loss: Any, losses: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore"):
         whole = alpha + (half + shorter - math.log(2))
         turned = np.where(losses >= 0, -1.0, 1.0) * np.logaddexp(0.5 * np.logaddexp(0, 2 * whole), whole)
-        found = loss.standard_deviation**2 / loss.sensitivity * (turned - losses / 2)
-    return np.where(losses == 0, 0.0, found)
+        inverse = loss.standard_deviation**2 / loss.sensitivity * (turned - losses / 2)
+    return np.where(losses == 0, 0.0, inverse)

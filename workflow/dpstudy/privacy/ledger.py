@@ -166,17 +166,17 @@ def check_spent(spent: Sequence[Event], drawn: Mapping[str, int], step: int) -> 
         RuntimeError: more was drawn; or something is said to be spent, and nothing was drawn that a model could be
             made of.
     """
-    said: Counter[str] = Counter()
+    claimed: Counter[str] = Counter()
     for event in spent:
-        said[event.name] += event.count
-    if said and not drawn:
+        claimed[event.name] += event.count
+    if claimed and not drawn:
         raise RuntimeError(
-            f"`spent` says that step {step} has made the releases {dict(said)}, and nothing was released: a model that "
-            "is scored for a curve must be made of releases"
+            f"`spent` says that step {step} has made the releases {dict(claimed)}, and nothing was released: a model "
+            "that is scored for a curve must be made of releases"
         )
-    if any(times > said[name] for name, times in drawn.items()):
+    if any(times > claimed[name] for name, times in drawn.items()):
         raise RuntimeError(
-            f"`spent` says that step {step} has made the releases {dict(said)}, the noise source drew {dict(drawn)}"
+            f"`spent` says that step {step} has made the releases {dict(claimed)}, the noise source drew {dict(drawn)}"
         )
 
 

@@ -30,19 +30,19 @@ def to_ledger(events: Sequence[Event]) -> list[dict]:
 
 def flat(events: Sequence[Mapping]) -> list[dict]:
     """The flattened events of a ledger, each with `trials`, the mean number of repetitions, or None."""
-    found = []
+    releases = []
     for event in events:
         if event["mechanism"] == REPEATED:
-            found += [dict(inner) | {"trials": event["params"]["mean"]} for inner in event["events"]]
+            releases += [dict(inner) | {"trials": event["params"]["mean"]} for inner in event["events"]]
         else:
-            found.append(dict(event) | {"trials": None})
-    return found
+            releases.append(dict(event) | {"trials": None})
+    return releases
 
 
 def from_ledger(events: Sequence[Mapping]) -> tuple[Event, ...]:
     """The events in a ledger's list, the inverse of `to_ledger`."""
-    found = []
+    released = []
     for event in flat(events):
         trials = event.pop("trials")
-        found.append(replace(Event.from_json(event), trials=trials))
-    return tuple(found)
+        released.append(replace(Event.from_json(event), trials=trials))
+    return tuple(released)

@@ -91,7 +91,7 @@ def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float, 
         sums = [sum(times * curve(run, part) for run, times in runs.items()) for part in PARTS]
     else:
         sums = [sum(times * np.maximum(*(curve(run, part) for part in PARTS)) for run, times in runs.items())]
-    return max(converted(RDP_ORDERS, np.asarray(found), delta) for found in sums), RDP
+    return max(converted(RDP_ORDERS, np.asarray(curve_sum), delta) for curve_sum in sums), RDP
 
 
 def _repeat(event: Event, times: int) -> Event:

@@ -157,10 +157,10 @@ class NoiseSource:
 
         Of a release of several tensors the smallest counts: its noise multiplier is that of the least protected one.
         """
-        found = {name: Counter(counts) for name, counts in self._earlier.items()}
+        counts_by_name = {name: Counter(counts) for name, counts in self._earlier.items()}
         for (name, _), tensors in self._used.items():
-            found.setdefault(name, Counter())[min(tensors.values())] += 1
-        return {name: dict(counts) for name, counts in found.items()}
+            counts_by_name.setdefault(name, Counter())[min(tensors.values())] += 1
+        return {name: dict(counts) for name, counts in counts_by_name.items()}
 
     def resume(self, made: Mapping[str, Sequence[Sequence[float]]]) -> None:
         """Restore the counts of an interrupted run before it continues.

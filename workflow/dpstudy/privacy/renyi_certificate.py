@@ -38,18 +38,18 @@ def least_epsilon(
     def at(order: float) -> float:
         return divergence(order) + math.log1p(-1 / order) - math.log(delta * order) / (order - 1)
 
-    found: dict[float, float] = {}
+    epsilons: dict[float, float] = {}
     for order in orders:
-        found[order] = at(order)
-        if found[order] > _RISEN * min(found.values()) > 0:
+        epsilons[order] = at(order)
+        if epsilons[order] > _RISEN * min(epsilons.values()) > 0:
             break
-    place = min(range(len(found)), key=lambda index: found[orders[index]])
+    place = min(range(len(epsilons)), key=lambda index: epsilons[orders[index]])
     low, high = (int(orders[min(max(0, place + step), len(orders) - 1)]) for step in (-1, 1))
     while between and low > 2 and high - low > 2:
         third = (high - low) // 3
         low, high = (low, high - third) if at(low + third) <= at(high - third) else (low + third, high)
     around = [at(order) for order in range(low, high + 1)] if between and low > 2 else []
-    return max(0.0, min([*found.values(), *around]))
+    return max(0.0, min([*epsilons.values(), *around]))
 
 
 def divergence_of(events: Sequence[Mapping]) -> Callable[[float], float]:
@@ -76,9 +76,9 @@ def _logarithm(noise: float, rate: float, power: float) -> float:
     weights = -((points / noise) ** 2) / 2 + math.log(step / noise) - math.log(2 * math.pi) / 2
     exponents = (2 * points - 1) / (2 * noise**2)
     ratios = np.logaddexp(math.log1p(-rate), math.log(rate) + exponents)
-    found = float(np.logaddexp.reduce(weights + power * ratios))
-    if found > _SMALL:
-        return found
+    logarithm = float(np.logaddexp.reduce(weights + power * ratios))
+    if logarithm > _SMALL:
+        return logarithm
     near = np.abs(power * ratios) < 1
     far, close = ~near, np.exp(weights[near])
     away = close * (np.expm1(power * ratios[near]) - power * rate * np.expm1(exponents[near]))

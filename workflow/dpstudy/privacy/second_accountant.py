@@ -217,7 +217,7 @@ class _Release:
     def _masses(self, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(points + 1,) probabilities of N(0, s^2) and N(1, s^2) below, between and above ascending losses."""
         x = self._place(loss)
-        found = []
+        masses = []
         for mean in (0.0, 1.0):
             z = (x - mean) / self.noise
             tails = np.array([math.erfc(abs(v)) for v in (z * math.sqrt(0.5)).tolist()]) / 2
@@ -228,8 +228,8 @@ class _Release:
             between = np.diff(lower)
             between[left[:-1] & ~left[1:]] += 1
             ends = (tails[0] if left[0] else 1 - tails[0]), (1 - tails[-1] if left[-1] else tails[-1])
-            found.append(np.concatenate([ends[:1], np.maximum(between, 0), ends[1:]]))
-        return found[0], found[1]
+            masses.append(np.concatenate([ends[:1], np.maximum(between, 0), ends[1:]]))
+        return masses[0], masses[1]
 
     def _together(self, without: np.ndarray, with_: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The probability under P of each set, and the loss of all of it as one outcome."""
@@ -268,7 +268,7 @@ class _Release:
         upper[1:] += far
         upper[0] += below
 
-        mass, loss = (found.reshape(-1, 2) for found in drawn(3))
+        mass, loss = (values.reshape(-1, 2) for values in drawn(3))
         left = first + h * (3 * np.arange(triples) + 1)
         together = drawn(6)
         apart = (loss[:, 0] <= left) & (left <= together[1]) & (together[1] <= left + h) & (left + h <= loss[:, 1])

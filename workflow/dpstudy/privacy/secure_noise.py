@@ -81,15 +81,15 @@ class GridGaussian:
         """
         slots = (words >> np.uint64(64 - self._slot_bits)).view(np.int64)
         bins, scales = self._tables[tail]
-        found = bins.take(slots)
-        found <<= self._width_bits
-        found += (words & np.uint64(self._width - 1)).view(np.int64)
-        chances = found * (1 / self.steps)
+        integers = bins.take(slots)
+        integers <<= self._width_bits
+        integers += (words & np.uint64(self._width - 1)).view(np.int64)
+        chances = integers * (1 / self.steps)
         np.square(chances, out=chances)
         chances *= -0.5
         np.exp(chances, out=chances)
         chances *= scales.take(slots)
-        return found, chances
+        return integers, chances
 
     def noise(self, shape: tuple[int, ...]) -> np.ndarray:
         """Fresh noise g K as float64."""
@@ -97,12 +97,12 @@ class GridGaussian:
         done = 0
         while done < len(drawn):
             count = min(BLOCK, len(drawn) - done + (len(drawn) - done) // 16 + 16)
-            found, chances = self.candidates(words(count))
+            integers, chances = self.candidates(words(count))
             further = np.flatnonzero(chances < 0)
             if len(further):
-                found[further], chances[further] = self.candidates(words(len(further)), tail=True)
+                integers[further], chances[further] = self.candidates(words(len(further)), tail=True)
             uniform = (words(count) >> np.uint64(11)) * 2.0**-53
-            taken = found[uniform < chances][: len(drawn) - done]
+            taken = integers[uniform < chances][: len(drawn) - done]
             np.multiply(taken, self.grid, out=drawn[done : done + len(taken)])
             done += len(taken)
         return drawn.reshape(shape)

@@ -46,8 +46,8 @@ class SecureGenerator:
         over = (~np.uint64(0) - spans + np.uint64(1)) % spans
         while len(again := np.flatnonzero(drawn > ~np.uint64(0) - over)):
             drawn[again] = words(len(again))
-        found = ((drawn % spans).astype(np.int64).reshape(shape) + low).astype(dtype)
-        return found if found.ndim else int(found)
+        numbers = ((drawn % spans).astype(np.int64).reshape(shape) + low).astype(dtype)
+        return numbers if numbers.ndim else int(numbers)
 
     def permutation(self, count: int) -> np.ndarray:
         """A uniformly random permutation of 0 .. count - 1."""

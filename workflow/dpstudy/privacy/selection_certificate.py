@@ -45,19 +45,19 @@ def choice_pld(events: Sequence[Mapping], choices: Sequence[float], delta: float
     """
     from dp_accounting.pld import common, privacy_loss_distribution
 
-    found = [
+    losses = [
         privacy_loss_distribution.from_gaussian_mechanism(
             event["noise_multiplier"], value_discretization_interval=interval
         ).self_compose(event["count"])
         for event in events
     ]
-    found += [
+    losses += [
         privacy_loss_distribution.from_privacy_parameters(
             common.DifferentialPrivacyParameters(eps, 0), value_discretization_interval=interval
         )
         for eps in choices
     ]
-    total = found[0]
-    for other in found[1:]:
+    total = losses[0]
+    for other in losses[1:]:
         total = total.compose(other)
     return float(total.get_epsilon_for_delta(delta))

@@ -101,8 +101,8 @@ class Spending:
         Raises:
             StudyError: a line of a book is damaged.
         """
-        found = {identity(entry): entry for book in self.shared for entry in book.entries()}
-        return _of_trainings(list((found | {identity(entry): entry for entry in self.entries()}).values()))
+        by_identity = {identity(entry): entry for book in self.shared for entry in book.entries()}
+        return _of_trainings(list((by_identity | {identity(entry): entry for entry in self.entries()}).values()))
 
     def tell_others(self) -> None:
         """Copy lines that only this log has into those beside the data, as after an older version.
@@ -111,9 +111,9 @@ class Spending:
             StudyError: one of them cannot be written.
         """
         with self._locked():
-            own = list(self.entries())
+            entries = list(self.entries())
             for book in self.shared:
-                book.add(own)
+                book.add(entries)
 
     def check(self, cell: str, seeds: Sequence[int], training: str | None = None) -> None:
         """Refuse to train a cell with secure noise that was trained, or begun, before.
@@ -281,8 +281,8 @@ class Spending:
         seeds = [seeds] if isinstance(seeds, int) else seeds
         when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         entry = {"when": when, "dataset": dataset, "records": records, "cell": cell}
-        told = {"ledger": dict(ledger), "files": files and dict(files), "config": config, "training": training}
-        told = {key: value for key, value in told.items() if value}
+        facts = {"ledger": dict(ledger), "files": files and dict(files), "config": config, "training": training}
+        facts = {key: value for key, value in facts.items() if value}
         with self._locked():
             if known is not None and self.ended(cell, seeds) > known:
                 raise OvertakenError
@@ -293,10 +293,10 @@ class Spending:
             before = self.path.read_bytes() if self.path.exists() else b""
             if before and not before.endswith(b"\n"):
                 before += b"\n"  # an edit by hand may have left out the final newline
-            new = [entry | {"seed": seed} | told | {"id": secrets.token_hex(8)} for seed in seeds]
-            own = list(self.entries())
+            new = [entry | {"seed": seed} | facts | {"id": secrets.token_hex(8)} for seed in seeds]
+            earlier = list(self.entries())
             for book in self.shared:
-                book.add([*own, *new])
+                book.add([*earlier, *new])
             lines = "".join(json.dumps(line) + "\n" for line in new)
             with atomic(self.path, private=True, durable=True) as temporary:
                 temporary.write_bytes(before + lines.encode())
@@ -316,9 +316,9 @@ class Spending:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            with contextlib.ExitStack() as held:
+            with contextlib.ExitStack() as locks:
                 for book in self.shared:  # always in the same order, so that no two processes wait for each other
-                    held.enter_context(book.locked())
+                    locks.enter_context(book.locked())
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 yield
         finally:
@@ -382,14 +382,14 @@ def about(entry: Mapping, dataset: str, records: str | None) -> bool:
     """
     if not (entry.get("records") and records):
         return entry["dataset"] == dataset
-    (own, around), (other, around_other) = map(_names, (entry["records"], records))
-    return not (own.isdisjoint(other | around_other) and around.isdisjoint(other))
+    (read, around), (other, around_other) = map(_names, (entry["records"], records))
+    return not (read.isdisjoint(other | around_other) and around.isdisjoint(other))
 
 
 def _names(records: str) -> tuple[set[str], set[str]]:
     """Names of the folders that are read, and of those around them."""
-    own, _, around = records.partition("<")
-    return set(own.split("+")), set(around.split("+")) - {""}
+    read, _, around = records.partition("<")
+    return set(read.split("+")), set(around.split("+")) - {""}
 
 
 def _first(records: str) -> str:

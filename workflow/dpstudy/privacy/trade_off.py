@@ -44,7 +44,7 @@ def _curve(events: tuple[Event, ...], delta: float, epsilon: float) -> dict:
     asked = DELTAS if mu is not None else _SAMPLED if at_zero < 1 else _PROFILE
     bounds = {d: epsilon_at(d) for d in asked}
     bounds = {d: min(bound, epsilon) if d >= delta else bound for d, bound in bounds.items()}
-    found = {"mu": mu, "epsilons": {_key(d): bounds[d] if math.isfinite(bounds[d]) else None for d in DELTAS}}
+    curve = {"mu": mu, "epsilons": {_key(d): bounds[d] if math.isfinite(bounds[d]) else None for d in DELTAS}}
     if mu is not None:
         caught = {a: _normal(_quantile(a) + mu) for a in FALSE_POSITIVES}
         right = _normal(mu / 2)
@@ -53,7 +53,7 @@ def _curve(events: tuple[Event, ...], delta: float, epsilon: float) -> dict:
         caught = {a: min(_caught(a, e, d) for d, e in points) for a in FALSE_POSITIVES}
         right = min((math.exp(e) + d) / (1 + math.exp(e)) for d, e in points)
     up = {a: min(1.0, b * (1 + _ROUNDING)) for a, b in caught.items()}
-    return found | {"true_positives": {_key(a): up[a] for a in up}, "right": min(1.0, right * (1 + _ROUNDING))}
+    return curve | {"true_positives": {_key(a): up[a] for a in up}, "right": min(1.0, right * (1 + _ROUNDING))}
 
 
 def most_found(ledger: Mapping, rate: float) -> float:
@@ -62,15 +62,15 @@ def most_found(ledger: Mapping, rate: float) -> float:
     >>> most_found({"epsilon": 1.0, "delta": 1e-5}, 0.01) <= math.e * 0.01 + 2e-5
     True
     """
-    found = ledger.get("trade_off", {"epsilons": {}, "right": 1.0})
-    points = [(float(d), e) for d, e in found["epsilons"].items() if e is not None]
+    curve = ledger.get("trade_off", {"epsilons": {}, "right": 1.0})
+    points = [(float(d), e) for d, e in curve["epsilons"].items() if e is not None]
     bounds = [_caught(rate, e, d) for d, e in (*points, (ledger["delta"], ledger["epsilon"])) if e < 700]
     bounds += [
-        rate + 2 * found["right"] - 1,
-        *(b for a, b in found.get("true_positives", {}).items() if float(a) >= rate),
+        rate + 2 * curve["right"] - 1,
+        *(b for a, b in curve.get("true_positives", {}).items() if float(a) >= rate),
     ]
-    if found.get("mu") is not None and 0 < rate < 1:
-        bounds.append(_normal(_quantile(rate) + found["mu"]) * (1 + _ROUNDING))
+    if curve.get("mu") is not None and 0 < rate < 1:
+        bounds.append(_normal(_quantile(rate) + curve["mu"]) * (1 + _ROUNDING))
     return max(rate, min(1.0, *bounds))
 
 

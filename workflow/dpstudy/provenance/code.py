@@ -40,22 +40,22 @@ def _named(starts: tuple[str, ...], here: Path) -> tuple[str, ...]:
 
 @functools.cache
 def _closure_of(start: Path) -> frozenset[Path]:
-    found: set[Path] = set()
+    files: set[Path] = set()
     waiting = [start, *_parents(start)]
     while waiting:
         path = waiting.pop()
-        if path not in found:
-            found.add(path)
+        if path not in files:
+            files.add(path)
             waiting.extend(_imports(path))
-    return frozenset(found)
+    return frozenset(files)
 
 
 @functools.cache
 def _imports(path: Path) -> tuple[Path, ...]:
     files: list[Path] = []
     root = next(folder for folder in path.parents if not (folder / "__init__.py").is_file())
-    *around, own = path.relative_to(root).with_suffix("").parts
-    roots = {(*around, own)[0]: root, PACKAGE.name: WORKFLOW}
+    *around, stem = path.relative_to(root).with_suffix("").parts
+    roots = {(*around, stem)[0]: root, PACKAGE.name: WORKFLOW}
     beside = _SCRIPTS if root == _SCRIPTS else None  # a script imports its neighbours by their bare names
     for level, module, imported in imports_of(path):
         near = around[: len(around) + 1 - level] if level else []
@@ -102,8 +102,8 @@ def _parents(path: Path) -> tuple[Path, ...]:
 
 @functools.cache
 def _packages(folder: Path) -> tuple[Path, ...]:
-    own = folder / "__init__.py"
-    return (own, *_packages(folder.parent)) if own.is_file() else ()
+    init = folder / "__init__.py"
+    return (init, *_packages(folder.parent)) if init.is_file() else ()
 
 
 def relative(path: Path, folder: Path | None = None) -> str:

@@ -30,8 +30,8 @@ def cell_fingerprint(
         on_training: models are scored on their training records too.
         origin: a hash of how the config makes what the cell reads.
     """
-    told = {"options": options, "dataset": dataset, "seeds": list(seeds), "noise": noise, "on_training": on_training}
-    return config_hash(told | {"origin": origin})
+    hashed = {"options": options, "dataset": dataset, "seeds": list(seeds), "noise": noise, "on_training": on_training}
+    return config_hash(hashed | {"origin": origin})
 
 
 def origin_of_scores(made_by: Mapping) -> str:
@@ -89,8 +89,8 @@ def listed_code(path: str) -> list[str]:
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that results depend on."""
-    found = {"python": platform.python_version(), "dpstudy": __version__}  # not what an environment calls installed
-    return found | {name: version for name in _PACKAGES if (version := _version(name))}
+    ours = {"python": platform.python_version(), "dpstudy": __version__}  # not what an environment calls installed
+    return ours | {name: version for name in _PACKAGES if (version := _version(name))}
 
 
 @functools.cache

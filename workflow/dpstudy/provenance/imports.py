@@ -45,9 +45,9 @@ def read_imports(path: Path) -> None:
     kept: object = None
     with contextlib.suppress(OSError, ValueError):
         kept = json.loads(path.read_bytes())
-    found = kept.get("imports") if isinstance(kept, dict) and kept.get("version") == _version() else None
-    if isinstance(found, dict) and len(found) < _MOST:
-        _known.update(found)
+    imports = kept.get("imports") if isinstance(kept, dict) and kept.get("version") == _version() else None
+    if isinstance(imports, dict) and len(imports) < _MOST:
+        _known.update(imports)
     _kept = path.absolute(), len(_known)
 
 

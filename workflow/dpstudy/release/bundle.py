@@ -154,8 +154,8 @@ def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[
     write_json(target / "bundle.json", facts)  # for the trial that finds what packages it needs
     if audit:
         write_json(target / "audit.json", audit)
-    told = statement(ledger, name, origin.certificate["bounds"], audit, errata, origin.certificate.get("replay"))
-    (target / "PRIVACY.md").write_text(told, encoding="utf-8")
+    text = statement(ledger, name, origin.certificate["bounds"], audit, errata, origin.certificate.get("replay"))
+    (target / "PRIVACY.md").write_text(text, encoding="utf-8")
     write_sheet(target / "PRIVACY.pdf", ledger, name, sha256(target / "model.safetensors"), errata)
     points = counts_of(read_tensor_metadata(target / "model.safetensors"), len(origin.classes))
     readme = card(ledger, facts, trained(metrics, origin.test_public), _packages(features, target), points)

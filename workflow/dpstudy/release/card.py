@@ -133,12 +133,12 @@ def _thresholds(classes: Sequence[str], points: tuple[np.ndarray, float]) -> lis
     """What is read off noisy counts of training records, which the ledger accounts for."""
     lines = ["| class | there from a probability of | of those with it are found |", "| --- | --- | --- |"]
     for name, threshold in zip(classes, thresholds(*points, _SPECIFICITY), strict=True):
-        told = ("hidden by noise", "")
+        fields = ("hidden by noise", "")
         if threshold is not None:
             share, off = threshold.found or (math.nan, math.nan)
             known = "hidden by noise" if math.isnan(share) else f"{100 * share:.0f} % ± {200 * off:.0f} (noise)"
-            told = (f"{threshold.probability:.3g}", known)
-        lines.append(f"| {_plain(name)} | {told[0]} | {told[1]} |")
+            fields = (f"{threshold.probability:.3g}", known)
+        lines.append(f"| {_plain(name)} | {fields[0]} | {fields[1]} |")
     return [
         f"Where {100 * _SPECIFICITY:g} % of the training images without a class are left alone (of persons, where "
         "theirs are averaged), by noisy counts of the training records (`operating_points` in the ledger; on new "
@@ -222,8 +222,8 @@ def _window(image: Mapping) -> str:
 
 
 def _how(several: bool, calibrated: str) -> list[str]:
-    told = "probability" if calibrated else "score"
-    columns = f"`image` and a {told} for each label" if several else f"`image`, `predicted` and a {told} for each class"
+    kind = "probability" if calibrated else "score"
+    columns = f"`image` and a {kind} for each label" if several else f"`image`, `predicted` and a {kind} for each class"
     return [
         "```sh",
         "pip install -r requirements.txt  # in an environment outside this folder",
@@ -245,7 +245,7 @@ def _evaluation(scores: Mapping | None, before: Mapping[str, float]) -> list[str
         ]
     rows = (
         f"| {metric.label} | {significant(value)} | {interval_text(interval, _DECIMALS[metric.percent])} |"
-        for metric, (value, interval) in ((metric_of(name), found) for name, found in scores.items())
+        for metric, (value, interval) in ((metric_of(name), score) for name, score in scores.items())
     )
     return [
         "On the test split, whose records are public:",
@@ -263,8 +263,8 @@ def _evaluation(scores: Mapping | None, before: Mapping[str, float]) -> list[str
 def _earlier(before: Mapping[str, float]) -> list[str]:
     if not before:
         return []
-    told = ", ".join(f"{metric_of(name).label} {significant(value)}" for name, value in before.items())
-    return [f"Before its scores were calibrated: {told}.", ""]
+    listed = ", ".join(f"{metric_of(name).label} {significant(value)}" for name, value in before.items())
+    return [f"Before its scores were calibrated: {listed}.", ""]
 
 
 def _privacy(ledger: Mapping) -> list[str]:

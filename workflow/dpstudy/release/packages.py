@@ -69,9 +69,9 @@ def providers(folder: Path) -> dict[str, str]:
         loaded, why = _loaded(folder, hidden="")
         if loaded is None:
             raise StudyError(f"{folder}: does not predict: {why}")
-    own = {name for path in folder.rglob("*.py") for name in _imported(path)}
+    imported = {name for path in folder.rglob("*.py") for name in _imported(path)}
     packages = importlib.metadata.packages_distributions()
-    return {name: packages[name][0] for name in sorted((own & loaded) - sys.stdlib_module_names - {_OWN})}
+    return {name: packages[name][0] for name in sorted((imported & loaded) - sys.stdlib_module_names - {_OWN})}
 
 
 def _loaded(folder: Path, hidden: str) -> tuple[set[str] | None, str]:
@@ -79,8 +79,8 @@ def _loaded(folder: Path, hidden: str) -> tuple[set[str] | None, str]:
     command = [sys.executable, "-I", "-c", _TRIAL, str(folder), hidden]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    _, found, names = done.stdout.rpartition("MODULES ")
-    if done.returncode or not found:
+    _, mark, names = done.stdout.rpartition("MODULES ")
+    if done.returncode or not mark:
         return None, (done.stderr.strip().splitlines() or ["no reason"])[-1]
     return set(json.loads(names)), ""
 

@@ -100,10 +100,10 @@ class Predictor:
         Raises:
             StudyError: a file is missing, or no image.
         """
-        found, bad = self.scores_or_reasons(paths)
+        scores, bad = self.scores_or_reasons(paths)
         if bad:
             raise StudyError(next(iter(bad.values())))
-        return found
+        return scores
 
     def scores_or_reasons(self, paths: Sequence[str | Path]) -> tuple[np.ndarray, dict[int, str]]:
         """The scores of the readable image files, in order, and position -> the reason for each other file.
@@ -112,7 +112,7 @@ class Predictor:
             StudyError: the bundle's files do not fit together.
         """
         batch = max(1, min(_BATCH, _PIXELS // math.prod(self._facts["image"]["size"])))
-        found: list[np.ndarray] = []
+        blocks: list[np.ndarray] = []
         bad, images = {}, []
         for place, path in enumerate(paths):
             try:
@@ -120,11 +120,11 @@ class Predictor:
             except StudyError as error:
                 bad[place] = str(error)
             if len(images) == batch:  # of good files alone: a bad one changes no digit of the others
-                found.append(self._scored(images))
+                blocks.append(self._scored(images))
                 images = []
         if images:
-            found.append(self._scored(images))
-        return np.concatenate(found) if found else np.empty((0, len(self.classes)), np.float32), bad
+            blocks.append(self._scored(images))
+        return np.concatenate(blocks) if blocks else np.empty((0, len(self.classes)), np.float32), bad
 
     def told(self, scores: np.ndarray) -> np.ndarray:
         """The values to print: probabilities if the model is calibrated, else the scores."""
@@ -173,16 +173,16 @@ class Predictor:
         for name in prevalence:
             if name not in self.classes:
                 raise StudyError(f"--prevalence: no class {name!r}; there are {', '.join(self.classes)}")
-        found = {self.classes.index(name): share for name, share in prevalence.items()}
-        if found and self._calibration is not None:
+        shares_by_class = {self.classes.index(name): share for name, share in prevalence.items()}
+        if shares_by_class and self._calibration is not None:
             shares = np.array(self._calibration["shares"])
             try:
                 where_shares_are(
-                    np.zeros((1, len(shares))), shares, found, self.multi_label, self._calibration["noise"]
+                    np.zeros((1, len(shares))), shares, shares_by_class, self.multi_label, self._calibration["noise"]
                 )
             except StudyError as error:
                 raise StudyError(f"--prevalence: {error}") from None
-        return found
+        return shares_by_class
 
     def unlike(self, path: str | Path, where: str) -> list[str]:
         """The ways in which an image differs from the training images, each as the end of a sentence."""
@@ -250,8 +250,8 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
             with in_a_sentence(f"{folder / 'ledger.json'}: is no ledger"):
                 for sentence in errata(read_json(folder / "ledger.json")):
                     print(f"predict.py: an earlier version of dpstudy wrote the ledger: {sentence}", file=sys.stderr)
-            if said := predictor.other_backend():
-                print(f"predict.py: {said}", file=sys.stderr)
+            if warning := predictor.other_backend():
+                print(f"predict.py: {warning}", file=sys.stderr)
             scores, bad = predictor.scores_or_reasons(images)
     except StudyError as error:
         _say(str(error))
@@ -291,8 +291,8 @@ def _write_csv(images: Sequence[str], scores: np.ndarray, predictor: Predictor) 
     named = [] if predictor.multi_label else ["predicted"]
     asked = predictor.specificity is not None
     further = [f"{name} at {predictor.specificity:g}" for name in predictor.classes] if asked else []
-    there = predictor.there(scores) if asked else [[]] * len(scores)
+    findings = predictor.there(scores) if asked else [[]] * len(scores)
     writer.writerow(map(guarded, ["image", *named, *predictor.classes, *further]))
-    for path, row, more in zip(images, predictor.told(scores), there, strict=True):
+    for path, row, more in zip(images, predictor.told(scores), findings, strict=True):
         best = [] if predictor.multi_label else [predictor.classes[int(row.argmax())]]
         writer.writerow(map(guarded, [path, *best, *(f"{value:.6g}" for value in row), *more]))

@@ -62,8 +62,8 @@ def _tries(sentences: int) -> Iterator[tuple[float, int]]:
 
 def _shortened(parts: Sequence[tuple[str, list[str]]], left_out: int) -> list[tuple[str, list[str]]]:
     *others, (heading, sentences) = parts
-    told = [f"And more, {left_out} in all: PRIVACY.md has them, and must be read."] if left_out else []
-    return [*others, (heading, sentences[: len(sentences) - left_out] + told)]
+    notice = [f"And more, {left_out} in all: PRIVACY.md has them, and must be read."] if left_out else []
+    return [*others, (heading, sentences[: len(sentences) - left_out] + notice)]
 
 
 def _head(figure: Figure, ledger: Mapping, name: str, model: str) -> float:
@@ -73,9 +73,9 @@ def _head(figure: Figure, ledger: Mapping, name: str, model: str) -> float:
     figure.text(_LEFT, _TOP - 0.047, model, fontsize=7, va="top", color="0.3", family="monospace")
     axes = figure.add_axes((0.64, _TOP - 0.275, _RIGHT - 0.64, 0.19))
     rates = np.linspace(0, 1, 201)
-    found = [most_found(ledger, float(rate)) for rate in rates]
-    axes.fill_between(rates, rates, found, color="#cf4b3b", alpha=0.18, linewidth=0)
-    axes.plot(rates, found, color="#cf4b3b")
+    caught = [most_found(ledger, float(rate)) for rate in rates]
+    axes.fill_between(rates, rates, caught, color="#cf4b3b", alpha=0.18, linewidth=0)
+    axes.plot(rates, caught, color="#cf4b3b")
     axes.plot(rates, rates, color="0.5", linewidth=0.8, linestyle=":")
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
     axes.set_xlabel("wrongly suspected", fontsize=7)
@@ -156,8 +156,8 @@ def _width(text: str, size: float) -> float:
 
 
 def _signatures(figure: Figure) -> None:
-    told = "I have read this page and PRIVACY.md. This folder, and nothing else that was made of the images, may leave."
-    figure.text(_LEFT, _FOOT - 0.03, told, fontsize=8.5, va="top")
+    text = "I have read this page and PRIVACY.md. This folder, and nothing else that was made of the images, may leave."
+    figure.text(_LEFT, _FOOT - 0.03, text, fontsize=8.5, va="top")
     for place, who in enumerate(("For those who own the images", "For data protection")):
         x, width = _LEFT + 0.43 * place, 0.38
         figure.text(x, _FOOT - 0.06, who, fontsize=8.5, fontweight="bold", va="top")

@@ -121,12 +121,12 @@ def guarantee_lines(ledger: Mapping) -> list[str]:
 
 
 def _attacked(audit: Mapping | None) -> str:
-    found = highest(audit["audits"]) if audit else None
-    if audit is None or found is None:
+    lower = highest(audit["audits"]) if audit else None
+    if audit is None or lower is None:
         return "This cell was not attacked."
     seen = "the published model alone" if audit["audits"][0]["statistic"] == OF_MODEL else "the training's own releases"
     return (
-        f"Attacks on {seen} show that ε is at least {lower_bound(found, places=2)} "
+        f"Attacks on {seen} show that ε is at least {lower_bound(lower, places=2)} "
         f"({audit['audits'][0]['runs']} runs with a canary and as many without it): {audit['verdict']}"
     )
 

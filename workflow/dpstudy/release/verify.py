@@ -129,8 +129,8 @@ def _look_at_ledger(facts, ledger, cell: str, title: str, model, present: dict, 
 
 def _look_at_statement(folder: Path, ledger: dict, report: Report) -> None:
     """The epsilon that is stated against the ledger's."""
-    certified, found = ledger.get("epsilon"), _EPSILON.search(_text(folder / _STATEMENT))
-    stated = float(found.group(1)) if found else None
+    certified, match = ledger.get("epsilon"), _EPSILON.search(_text(folder / _STATEMENT))
+    stated = float(match.group(1)) if match else None
     if not isinstance(certified, (int, float)) or ledger.get("guarantee") != "proved":
         report.wrong.append(f"{_LEDGER}: proves no epsilon, and a model without one is not released; {_AGAIN}")
     elif stated is None or not 0 <= certified <= stated <= certified * _ROUNDED:
@@ -190,14 +190,14 @@ def _up(epsilon: float) -> float:
 
 def _present(folder: Path) -> dict:
     """Path in the folder -> SHA-256 of each file; of a link, which may lead outside, what it is instead."""
-    found = {}
+    digests = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.is_symlink():
-            found[name] = "a link"
+            digests[name] = "a link"
         elif path.is_file() and name not in _MARKS:
-            found[name] = _sha256(path)
-    return found
+            digests[name] = _sha256(path)
+    return digests
 
 
 def _document(path: Path) -> dict:

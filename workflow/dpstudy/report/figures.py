@@ -37,8 +37,8 @@ def describe_figure(
         StudyError: its SVG is missing.
     """
     drawn, title = figure_style(spec).series is not None, spec.get("title") or name
-    told = "the numbers stand below" if drawn else f"the numbers stand in results/figures/{name}.csv"
-    caption, alt = (f"{title}: {text}" for text in figure_caption(spec, cells, results, told))
+    where = "the numbers stand below" if drawn else f"the numbers stand in results/figures/{name}.csv"
+    caption, alt = (f"{title}: {text}" for text in figure_caption(spec, cells, results, where))
     try:
         content = Path(paths[name]).read_bytes()
     except (KeyError, FileNotFoundError):
@@ -62,13 +62,13 @@ def numbers_of(name: str, spec: dict, results: Results) -> list[tuple[str, ...]]
     series = collect(name, spec, results.axes, results.summary) if collect else []
     values = values_by_cell(results.summary, metric)
     intervals = {} if "gain_over" in spec else intervals_of(series, results, metric)
-    found: list[tuple[str, ...]] = []
+    rows: list[tuple[str, ...]] = []
     for line in series:
         for epsilon, mean, std, seeds in sorted(line.points, key=lambda point: float(point[0])):
             key = (line.dataset, line.features, line.entry, epsilon)
             digits = decimals(std, metric)
             shown = f"{mean:.{digits}f}" + (f" ± {std:.{digits}f}" if std and seeds != 1 else "")
             within = interval_text(intervals.get(cell_name(*key)), digits)
-            own = "" if line.published else privacy_of(cell_at(key, values, results, None, metric, "mean"))
-            found.append((line.label, line.dataset, "∞" if epsilon == "inf" else epsilon, shown, within, own))
-    return found
+            guarantee = "" if line.published else privacy_of(cell_at(key, values, results, None, metric, "mean"))
+            rows.append((line.label, line.dataset, "∞" if epsilon == "inf" else epsilon, shown, within, guarantee))
+    return rows

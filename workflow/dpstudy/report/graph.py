@@ -57,8 +57,8 @@ def ordered(edges: Iterable[Sequence]) -> dict[str, set[str]]:
         above = {rule: _above(rule, waiting) for rule in waiting}
         free = [rule for rule in waiting if not above[rule]]
         if not free:  # a circle that waits for itself alone
-            least = min(len(found) for found in above.values())
-            free = [rule for rule, found in above.items() if rule in found and len(found) == least]
+            least = min(len(waited_for) for waited_for in above.values())
+            free = [rule for rule, waited_for in above.items() if rule in waited_for and len(waited_for) == least]
         rule = min(free, key=lambda rule: (sum(waiting[rule].values()), rule))
         placed[rule] = set(reads[rule]) & placed.keys()
     return placed
@@ -66,25 +66,25 @@ def ordered(edges: Iterable[Sequence]) -> dict[str, set[str]]:
 
 def _above(rule: str, waiting: Mapping[str, Mapping[str, int]]) -> set[str]:
     """All that a rule waits for, and these wait for."""
-    found: set[str] = set()
+    reached: set[str] = set()
     left = list(waiting[rule])
     while left:
         source = left.pop()
-        if source not in found:
-            found.add(source)
+        if source not in reached:
+            reached.add(source)
             left += waiting[source]
-    return found
+    return reached
 
 
 def reduced(reads: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """The graph without edges that longer paths imply (transitive reduction)."""
     above: dict[str, set[str]] = {}
-    found = {}
+    direct = {}
     for rule, sources in reads.items():
         implied = set().union(*(above[source] for source in sources))
         above[rule] = implied | sources
-        found[rule] = sources - implied
-    return found
+        direct[rule] = sources - implied
+    return direct
 
 
 def draw(reads: Mapping[str, set[str]], lines: Mapping[str, str]) -> Drawing:

@@ -23,7 +23,7 @@ def describe_groups(results: Results, labels: Mapping[str, str] = MappingProxyTy
         Dictionaries {"dataset", "column", "metric", "epsilons", "rows"}; a row has "label" and a cell for each epsilon,
         {"order", "value", "told"} (the groups in words), or None.
     """
-    found = []
+    tables = []
     for dataset, column, metric in _grouped(results):
         pairs = [
             {"features": features, "entry": entry}
@@ -35,8 +35,8 @@ def describe_groups(results: Results, labels: Mapping[str, str] = MappingProxyTy
         epsilons = [e for e in results.axes["epsilons"] if any(score.place[3] == e for score in scores)]
         rows = []
         for pair in pairs:
-            own = [score for score in scores if score.place[1:3] == (pair["features"], pair["entry"])]
-            cells = [_cell([score for score in own if score.place[3] == epsilon], metric) for epsilon in epsilons]
+            of_pair = [score for score in scores if score.place[1:3] == (pair["features"], pair["entry"])]
+            cells = [_cell([score for score in of_pair if score.place[3] == epsilon], metric) for epsilon in epsilons]
             if any(cells):
                 label = marked(
                     labels.get("{features}/{entry}".format_map(pair), line_label(pair)), pair["entry"], results.axes
@@ -44,8 +44,8 @@ def describe_groups(results: Results, labels: Mapping[str, str] = MappingProxyTy
                 rows.append({"label": label, "cells": cells})
         named = {"dataset": dataset, "column": column.replace("_", " "), "metric": metric_of(metric).label}
         if rows:
-            found.append(named | {"epsilons": ["∞" if e == "inf" else e for e in epsilons], "rows": rows})
-    return found
+            tables.append(named | {"epsilons": ["∞" if e == "inf" else e for e in epsilons], "rows": rows})
+    return tables
 
 
 def _grouped(results: Results) -> Iterator[tuple[str, str, str]]:
@@ -58,8 +58,8 @@ def _grouped(results: Results) -> Iterator[tuple[str, str, str]]:
     for dataset in results.axes["datasets"]:
         groups = seen.get(dataset, {}).get("groups", {})
         for column in dict.fromkeys(name.partition("=")[0] for name in groups):
-            own = [entry for name, entry in groups.items() if name.startswith(f"{column}=")]
-            metric = next((m for m in ordered(seen[dataset]) if any(m in entry for entry in own)), None)
+            entries = [entry for name, entry in groups.items() if name.startswith(f"{column}=")]
+            metric = next((m for m in ordered(seen[dataset]) if any(m in entry for entry in entries)), None)
             if metric is not None:
                 yield dataset, column, metric
 
@@ -67,11 +67,11 @@ def _grouped(results: Results) -> Iterator[tuple[str, str, str]]:
 def _cell(scores: list[Score], metric: str) -> dict | None:
     gap = next((score for score in scores if score.group == GAP), None)
     groups = [score for score in scores if score.group not in (GAP, WHOLE)]
-    told = sorted(((s.mean, s.group) for s in groups if s.mean is not None), key=itemgetter(0))
-    if gap is None or len(told) < 2:
+    means = sorted(((s.mean, s.group) for s in groups if s.mean is not None), key=itemgetter(0))
+    if gap is None or len(means) < 2:
         return None
     digits = decimals(gap.std, metric)
-    worst, best = told[0], told[-1]
+    worst, best = means[0], means[-1]
     return {
         "order": repr(gap.mean),
         "value": f"{gap.mean:.{digits}f}" + (f" ± {gap.std:.{digits}f}" if gap.seeds > 1 else ""),

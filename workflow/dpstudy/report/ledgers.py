@@ -50,5 +50,5 @@ def settings_in_words(metrics: str | None) -> str:
     """The hyper-parameters of a cell as written in a config; "" where its metrics are not read."""
     import yaml
 
-    found = read_json(metrics).get("hyperparameters", {}) if metrics else {}
-    return yaml.safe_dump(found, default_flow_style=True, width=math.inf).strip()[1:-1]
+    settings = read_json(metrics).get("hyperparameters", {}) if metrics else {}
+    return yaml.safe_dump(settings, default_flow_style=True, width=math.inf).strip()[1:-1]

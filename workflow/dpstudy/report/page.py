@@ -121,7 +121,7 @@ def build_report(
         tables=[describe_table(n, spec, results) for n, spec in tables.items() if not table_style(spec).judges],
         figures=[describe_figure(n, spec, results, figure_paths, cells.get(n, ())) for n, spec in figures.items()],
         groups=describe_groups(results, labels_of(tables)),
-        claims=[describe_verdict(found) for found in claims],
+        claims=[describe_verdict(claim) for claim in claims],
         ledgers=ledgers,
         secure=any(cell["secure"] for group in ledgers for cell in group["cells"]),
         guarantees=GUARANTEES,

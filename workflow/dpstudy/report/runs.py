@@ -38,14 +38,14 @@ def read_runs(folder: str | os.PathLike, rules: Iterable[str]) -> list[RuleRun]:
         folder: with RULE/**/*.tsv.
         rules: names.
     """
-    found = defaultdict(list)
+    rows_by_rule = defaultdict(list)
     for path in sorted(Path(folder).rglob("*.tsv")):
         with open(path, newline="", encoding="utf-8") as file:
             row = next(csv.DictReader(file, delimiter="\t"), None)
         rule = path.relative_to(folder).parts[0]
         if row is not None:
-            found[rule].append(row)
-    return [_rule(rule, found[rule]) for rule in rules if rule in found]
+            rows_by_rule[rule].append(row)
+    return [_rule(rule, rows_by_rule[rule]) for rule in rules if rule in rows_by_rule]
 
 
 def _rule(rule: str, rows: list[dict]) -> RuleRun:

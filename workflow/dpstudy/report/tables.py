@@ -70,8 +70,8 @@ def _side_by_side(table: Table) -> dict:
         for row in table.rows
     ]
     used = {_own_mark(cell) for row in table.rows for cell in row.cells}
-    told = {mark: text for mark, text in MEANINGS.items() if mark in used}
-    return _table(table, "", columns, rows, notes(table), told)
+    meanings = {mark: text for mark, text in MEANINGS.items() if mark in used}
+    return _table(table, "", columns, rows, notes(table), meanings)
 
 
 def _own_mark(cell: Cell) -> str:

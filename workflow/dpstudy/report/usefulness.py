@@ -21,7 +21,7 @@ def describe_usefulness(useful: Mapping | None, results: Results) -> list[str]:
     """
     if not useful:
         return []
-    name, least, found = useful["metric"], useful["at_least"], []
+    name, least, sentences = useful["metric"], useful["at_least"], []
     metric = metric_of(name)
     if all(row["metric"] != name for row in results.summary):
         return [f"{metric.label} of at least {least:g} was asked for; name {name} in evaluation.metrics, to have it."]
@@ -31,9 +31,9 @@ def describe_usefulness(useful: Mapping | None, results: Results) -> list[str]:
         mean = sum(values) / len(values)
         ends = joined(values, results.interval(cell, name), name)
         digits = decimals(None, name)
-        told = f"{mean:.{digits}f}" + (f", 95 % interval {interval_text(ends, digits)}" if ends else "")
-        found.append(f"{cell}: {metric.label} {told}; {least:g} was asked for: {_verdict(mean, ends, least)}.")
-    return found
+        value = f"{mean:.{digits}f}" + (f", 95 % interval {interval_text(ends, digits)}" if ends else "")
+        sentences.append(f"{cell}: {metric.label} {value}; {least:g} was asked for: {_verdict(mean, ends, least)}.")
+    return sentences
 
 
 def _verdict(mean: float, ends: tuple[float, float] | None, least: float) -> str:

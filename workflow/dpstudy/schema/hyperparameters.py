@@ -135,20 +135,20 @@ class _Own:
         kind = int if self.numeric is int else Real
         if isinstance(value, bool) or not isinstance(value, kind) or not math.isfinite(value):
             return False
-        number, said = float(value), self.said
+        number, limits = float(value), self.said
         return not (
-            (said.above is not None and number <= said.above)
-            or (said.least is not None and number < said.least)
-            or (said.below is not None and number >= said.below)
-            or (said.most is not None and number > said.most)
+            (limits.above is not None and number <= limits.above)
+            or (limits.least is not None and number < limits.least)
+            or (limits.below is not None and number >= limits.below)
+            or (limits.most is not None and number > limits.most)
         )
 
     def _must(self) -> str:
         words = ", ".join(map(repr, self.words))
         if self.numeric not in (float, int):
             return f"one of {words}" if words else f"must be a {_KINDS[self.numeric or str]}"
-        told = f"must {self._limits('an integer' if self.numeric is int else 'a number')}"
-        return f"{told}, or {words}" if words else told
+        sentence = f"must {self._limits('an integer' if self.numeric is int else 'a number')}"
+        return f"{sentence}, or {words}" if words else sentence
 
     def _limits(self, kind: str) -> str:
         above, least, below, most = self.said.above, self.said.least, self.said.below, self.said.most
@@ -176,15 +176,15 @@ class _Own:
 
     def schema(self) -> dict:
         """What a config's value is held against."""
-        found: dict = {"description": self.said.about} if self.said.about else {}
+        rules: dict = {"description": self.said.about} if self.said.about else {}
         if self.said.search:
-            found["x-search"] = dict(self.said.search)
+            rules["x-search"] = dict(self.said.search)
         if self.said.filled and self.default not in (None, dataclasses.MISSING):
-            found["default"] = _written(self.default)
+            rules["default"] = _written(self.default)
         if self.said.schema is not None:
-            return found | dict(self.said.schema)
+            return rules | dict(self.said.schema)
         if self.group is not None:
-            return found | _object(self.group, self.said.without)
+            return rules | _object(self.group, self.said.without)
         kinds: list[dict] = []
         if self.numeric and not (self.numeric is str and self.words):
             limits = {
@@ -197,7 +197,7 @@ class _Own:
         if self.words:
             listed = {"const": self.words[0]} if kinds and len(self.words) == 1 else {"enum": list(self.words)}
             kinds.insert(0 if self.words_first else len(kinds), listed)
-        return found | (kinds[0] if len(kinds) == 1 else {"anyOf": kinds})
+        return rules | (kinds[0] if len(kinds) == 1 else {"anyOf": kinds})
 
 
 def _written(default: Any) -> Any:
@@ -214,13 +214,13 @@ def _settings(kind: Any) -> tuple[_Own, ...]:
 def _own(each: dataclasses.Field, hint: Any) -> _Own:
     parts = typing.get_args(hint) if isinstance(hint, types.UnionType) or _is_union(hint) else (hint,)
     words = tuple(word for part in parts if typing.get_origin(part) is typing.Literal for word in typing.get_args(part))
-    said: Setting = each.metadata[_KEY]
+    declared: Setting = each.metadata[_KEY]
     return _Own(
         each.name,
         each.default,
-        said,
+        declared,
         next((part for part in parts if part in _KINDS), None),
-        tuple(said.choices) or words,
+        tuple(declared.choices) or words,
         next((part for part in parts if is_dataclass(part)), None),
         type(None) in parts,
         typing.get_origin(parts[0]) is typing.Literal,
@@ -232,13 +232,13 @@ def _is_union(hint: Any) -> bool:
 
 
 def _object(kind: type, without: Sequence[str] = ()) -> dict:
-    own = [each for each in _settings(kind) if each.name not in without]
-    required = [each.name for each in own if each.default is dataclasses.MISSING]
+    kept = [each for each in _settings(kind) if each.name not in without]
+    required = [each.name for each in kept if each.default is dataclasses.MISSING]
     return {
         "type": "object",
         "additionalProperties": False,
         **({"required": required} if required else {}),
-        "properties": {each.name: each.schema() for each in own},
+        "properties": {each.name: each.schema() for each in kept},
     }
 
 
@@ -264,5 +264,5 @@ def schema_of(name: str, kind: type, entries: Mapping) -> dict:
         entries: what rules ask of such entries: "x-reads", "x-curve" and others (docs/add-a-method.md), and further
             keywords of JSON schema.
     """
-    found = _object(kind)
-    return {"title": name} | found | dict(entries) | {"properties": {"method": {"const": name}} | found["properties"]}
+    rules = _object(kind)
+    return {"title": name} | rules | dict(entries) | {"properties": {"method": {"const": name}} | rules["properties"]}

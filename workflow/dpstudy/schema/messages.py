@@ -34,8 +34,8 @@ def explain(error: ValidationError, prefix: str = "") -> str:
     if error.validator in UNKNOWN:
         return _unknown_key(error, place)
     place = place or "the config"
-    if error.validator == "required" and (found := re.match(r"'(.+?)' is a required property", error.message)):
-        missing = found[1]
+    if error.validator == "required" and (match := re.match(r"'(.+?)' is a required property", error.message)):
+        missing = match[1]
         node = error.schema.get("properties", {}).get(missing, {})
         return f"{place}: the key {missing!r} is missing{_described(node)}"
     if error.validator == "enum":
@@ -79,14 +79,14 @@ def within_shape(error: ValidationError) -> ValidationError:
     if error.validator != "anyOf" or not isinstance(error.instance, dict | list):
         return error
     by_option: dict[object, list[ValidationError]] = {}
-    for found in error.context:
-        by_option.setdefault(found.schema_path[0], []).append(found)
+    for violation in error.context:
+        by_option.setdefault(violation.schema_path[0], []).append(violation)
     options = [
-        found
-        for found in by_option.values()
-        if not any(e.validator in ("type", "enum", "const") and not e.path for e in found)
+        violations
+        for violations in by_option.values()
+        if not any(e.validator in ("type", "enum", "const") and not e.path for e in violations)
     ]
-    return min(options[0], key=lambda found: len(found.path)) if len(options) == 1 else error
+    return min(options[0], key=lambda violation: len(violation.path)) if len(options) == 1 else error
 
 
 def _place(path: Iterable) -> str:

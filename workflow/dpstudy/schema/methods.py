@@ -23,8 +23,8 @@ _NOT_HYPERPARAMETERS = (
 
 def method_names() -> list[str]:
     """Every method that has a schema, including those of other packages (entry points "dpstudy.methods")."""
-    own = [path.name.removesuffix(".schema.yaml") for path in (FOLDER / "methods").glob("*.schema.yaml")]
-    return sorted({*own, *(entry.name for entry in entry_points())})
+    shipped = [path.name.removesuffix(".schema.yaml") for path in (FOLDER / "methods").glob("*.schema.yaml")]
+    return sorted({*shipped, *(entry.name for entry in entry_points())})
 
 
 @functools.cache

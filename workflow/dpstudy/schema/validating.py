@@ -22,7 +22,7 @@ def validate(content: dict, rules: dict, prefix: str = "") -> None:
 
     mistakes = Mistakes()
     errors = list(validator()(rules).iter_errors(content))
-    unknown = [found.absolute_path for found in errors if found.validator in UNKNOWN]
+    unknown = [violation.absolute_path for violation in errors if violation.validator in UNKNOWN]
     for error in sorted(errors, key=_outermost_first):
         if error.validator == "required" and error.absolute_path in unknown:
             continue  # most often the same mistake: a key that is spelled otherwise

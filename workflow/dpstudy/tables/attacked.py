@@ -44,9 +44,9 @@ def lay_membership(name: str, spec: dict, results: Results) -> list[list[Attacke
         for epsilon in spec.get("epsilons", results.axes["epsilons"]):
             cell = cell_name(*place, epsilon)
             if cell in results.black_boxes:
-                found, filter_ = read_json(results.black_boxes[cell]), row.get("published")
-                label = row.get("label", f"{found['records']:,}")
-                block.append(Attacked((*place, epsilon), label, found, _published(filter_, epsilon)))
+                attack, filter_ = read_json(results.black_boxes[cell]), row.get("published")
+                label = row.get("label", f"{attack['records']:,}")
+                block.append(Attacked((*place, epsilon), label, attack, _published(filter_, epsilon)))
         if not block:
             raise StudyError(f"{where}: no cell of {'/'.join(place)} is attacked; name its entry in black_box.entries")
         blocks.append(block)

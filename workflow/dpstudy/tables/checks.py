@@ -158,8 +158,8 @@ def check_published(
             filters = combine(spec, dataset, *several)
             if filters is None:
                 continue
-            own = next(([part["epsilon"]] for part in several if "epsilon" in part), None)
-            for epsilon in own or spec.get("epsilons", config["epsilons"]):
+            epsilons = next(([part["epsilon"]] for part in several if "epsilon" in part), None)
+            for epsilon in epsilons or spec.get("epsilons", config["epsilons"]):
                 try:
                     find({"metric": spec["metric"], **filters}, epsilon)
                 except StudyError as error:
@@ -183,12 +183,12 @@ def check_cited(where: str, spec: dict, study: Study) -> None:
         check_label(at, row, spec["cited"][:number], "row")
         filters = combine(spec, spec["dataset"], row)
         try:
-            found = {e for e in epsilons if filters and find_all({"metric": spec["metric"], **filters}, e)}
+            printed_here = {e for e in epsilons if filters and find_all({"metric": spec["metric"], **filters}, e)}
         except StudyError as error:
             raise StudyError(f"{at}: {error}") from None
-        if not found:
+        if not printed_here:
             raise StudyError(f"{at}: nothing is printed for it at the epsilons {', '.join(epsilons)}")
-        printed |= found
+        printed |= printed_here
     for epsilon in epsilons:
         if epsilon not in printed:
             raise StudyError(f"{where}.epsilons: {epsilon!r} is not the study's, and nothing cited is printed at it")

@@ -22,8 +22,8 @@ def facts_of(cells: Iterable[str], results: Results) -> tuple[str, ...]:
     seeds: dict[str, set[int]] = {name: set() for name in cells}
     for row in results.summary:
         seeds.get(cell_name(*(row[axis] for axis in _AXES)), set()).add(row["seed"])
-    found = [(name.partition("/")[0], name, len(own)) for name, own in seeds.items() if own]
-    return facts(found, results, private_tests((dataset for dataset, *_ in found), results.axes))
+    counted = [(name.partition("/")[0], name, len(cell_seeds)) for name, cell_seeds in seeds.items() if cell_seeds]
+    return facts(counted, results, private_tests((dataset for dataset, *_ in counted), results.axes))
 
 
 def facts(cells: Iterable[tuple[str, str, int]], results: Results, private: Collection[str]) -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def facts(cells: Iterable[tuple[str, str, int]], results: Results, private: Coll
     by_dataset: dict[str, list[tuple[dict, str, int]]] = {}
     for dataset, cell, seeds in cells:
         by_dataset.setdefault(dataset, []).append((results.ledger(cell), cell, seeds))
-    return tuple(_sentence(name, found, results, name in private) for name, found in by_dataset.items())
+    return tuple(_sentence(name, of_dataset, results, name in private) for name, of_dataset in by_dataset.items())
 
 
 def _sentence(dataset: str, found: Sequence[tuple[dict, str, int]], results: Results, private: bool) -> str:
@@ -64,7 +64,7 @@ def _tested(dataset: str, cells: Iterable[str], results: Results, private: bool)
     """How many were scored, as cells say; as the split has, where an earlier version scored them."""
     path = results.splits.get(dataset, {}).get("test")
     manifest = read_json(path) if path else {}
-    scored = {told["records"] for cell in cells if (told := results.tested(cell))}
+    scored = {tested["records"] for cell in cells if (tested := results.tested(cell))}
     if not scored and not manifest:
         return []
     scored = scored or {manifest["rows"]}

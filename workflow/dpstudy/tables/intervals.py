@@ -61,7 +61,7 @@ def over_draws(values: Sequence[Sequence[float]], tested: float, metric: str) ->
 
     count, means = len(values), [float(np.mean(seeds)) for seeds in values]
     seeds = min(map(len, values))
-    within = float(np.mean([np.var(own, ddof=1) for own in values])) if seeds > 1 else 0.0
+    within = float(np.mean([np.var(of_draw, ddof=1) for of_draw in values])) if seeds > 1 else 0.0
     single = float(np.var(means, ddof=1)) + within * (1 - 1 / seeds)
     half = float(stdtrit(count - 1, _UPPER)) * math.sqrt(single * (1 / count + _SHARED * tested))
     mean, most = float(np.mean(means)), 100.0 if metric_of(metric).percent else 1.0

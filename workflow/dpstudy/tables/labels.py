@@ -16,14 +16,14 @@ def labels_of(tables: Mapping[str, Mapping]) -> dict[str, str]:
     Args:
         tables: the config's.
     """
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for spec in (spec for spec in tables.values() if table_style(spec).names):
         kind = ("entry",) if "groups" in spec else ("features", "entry")
         for row in (row for row in spec.get("rows", []) if {"label", *kind} <= row.keys()):
             key = "/".join(row[part] for part in kind)
-            found.setdefault(key, row["label"] if "epochs" not in row else f"{row['label']}, epochs: {row['epochs']}")
-    counts = Counter(("/" in key, label) for key, label in found.items())
-    return {key: label for key, label in found.items() if counts["/" in key, label] == 1}
+            labels.setdefault(key, row["label"] if "epochs" not in row else f"{row['label']}, epochs: {row['epochs']}")
+    counts = Counter(("/" in key, label) for key, label in labels.items())
+    return {key: label for key, label in labels.items() if counts["/" in key, label] == 1}
 
 
 def fill_labels(config: dict) -> None:
@@ -35,9 +35,9 @@ def fill_labels(config: dict) -> None:
     for spec in config["figures"].values():
         if spec.get("style", USUAL["figures"]) == USUAL["figures"]:
             entries = spec.get("entries", list(config["methods"]))
-            told = {key: label for key, label in labels.items() if key.rpartition("/")[2] in entries}
-            if told:
-                spec["labels"] = told | spec.get("labels", {})
+            of_entries = {key: label for key, label in labels.items() if key.rpartition("/")[2] in entries}
+            if of_entries:
+                spec["labels"] = of_entries | spec.get("labels", {})
         for line in _lines(spec):
             key = f"{line['features']}/{line['entry']}"
             if key in labels:

@@ -228,8 +228,8 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
     columns = tuple(_column(epsilon, [row.cells[i] for row in rows]) for i, epsilon in enumerate(epsilons))
     private = private_tests((row.dataset for row in rows), results.axes)
     printed = [(row.dataset, cell.name, cell.seeds) for row in rows for cell in row.cells if cell.ours is not None]
-    told = facts(printed, results, private)
-    return Table(name, spec.get("caption", ""), metric, statistic, columns, tuple(rows), private, facts=told)
+    sentences = facts(printed, results, private)
+    return Table(name, spec.get("caption", ""), metric, statistic, columns, tuple(rows), private, facts=sentences)
 
 
 def _row_specs(name: str, spec: dict, axes: Mapping, values: dict) -> Iterator[tuple[str, dict, dict]]:

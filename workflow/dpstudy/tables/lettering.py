@@ -47,11 +47,11 @@ def keep_inside(figure: Figure) -> None:
 
 
 def _titles(figure: Figure) -> list[Text]:
-    found = [text for text in figure.texts if text.get_text() == figure.get_suptitle()]
+    titles = [text for text in figure.texts if text.get_text() == figure.get_suptitle()]
     for axes in figure.axes:
         texts = [part for part in axes.get_children() if isinstance(part, Text)]
-        found += [text for text in texts if text.get_text() == axes.get_title(loc="left")]
-    return [title for title in found if title.get_text()]
+        titles += [text for text in texts if text.get_text() == axes.get_title(loc="left")]
+    return [title for title in titles if title.get_text()]
 
 
 def _room(title: Text, figure: Figure) -> float:

@@ -20,12 +20,12 @@ def colours(entries: Sequence[str], axes: Mapping[str, Sequence[str]]) -> list[s
         axes: the study's names, in config order.
     """
     distinct = list(dict.fromkeys(entries))
-    own = {entry: COLOURS[axes["entries"].index(entry) % len(COLOURS)] for entry in distinct}
+    colour_of = {entry: COLOURS[axes["entries"].index(entry) % len(COLOURS)] for entry in distinct}
     if len(distinct) == 1 < len(entries):
         return [COLOURS[number % len(COLOURS)] for number in range(len(entries))]
-    if len(set(own.values())) < len(distinct):
-        own = {entry: COLOURS[number % len(COLOURS)] for number, entry in enumerate(distinct)}
-    return [own[entry] for entry in entries]
+    if len(set(colour_of.values())) < len(distinct):
+        colour_of = {entry: COLOURS[number % len(COLOURS)] for number, entry in enumerate(distinct)}
+    return [colour_of[entry] for entry in entries]
 
 
 def marker(features: str, kinds: Sequence[str], lap: int = 0) -> dict:

@@ -27,10 +27,10 @@ def find_latex() -> str:
     Raises:
         StudyError: it is not installed.
     """
-    found = shutil.which(_COMMAND[0])
-    if found is None:
+    path = shutil.which(_COMMAND[0])
+    if path is None:
         raise StudyError(MISSING)
-    return found
+    return path
 
 
 def compile_pdf(tex_path: str | os.PathLike, pdf_path: str | os.PathLike) -> None:
@@ -74,10 +74,10 @@ def _run(tex_path: Path, folder: str) -> None:
 def _sentence(tex_path: Path, log: str) -> str:
     """What stopped LaTeX, from its log."""
     error = _ERROR.search(log)
-    said = next((line for line in log.splitlines() if line.startswith("! ")), "! no reason given")
+    first_error = next((line for line in log.splitlines() if line.startswith("! ")), "! no reason given")
     # A file that is not there stops LaTeX with a reason that has no place, and then a place that has no reason.
     if error is None or error["what"].strip().startswith("Emergency stop"):
-        what = said.removeprefix("! ")
+        what = first_error.removeprefix("! ")
     else:
         what = error["what"]
     what = " ".join(what.removeprefix("LaTeX Error: ").split()).rstrip(". ")

@@ -68,15 +68,15 @@ def lookup(where: dict[str, str], epsilon: str) -> Published | None:
     Raises:
         StudyError: an unknown column, a value that no row has, or several rows that match.
     """
-    found = _find(where, epsilon)
-    if len(found) > 1:
-        differing = [key for key in _KEYS if len({row[key] for _, row in found}) > 1]
-        lines = ", ".join(str(line) for line, _ in found)
+    matches = _find(where, epsilon)
+    if len(matches) > 1:
+        differing = [key for key in _KEYS if len({row[key] for _, row in matches}) > 1]
+        lines = ", ".join(str(line) for line, _ in matches)
         raise StudyError(
             f"published: lines {lines} of {RESULTS.name} all match {where} at epsilon {epsilon}; "
             f"tell them apart by {', '.join(differing) or 'nothing: they are equal'}"
         )
-    return _published(found[0][1]) if found else None
+    return _published(matches[0][1]) if matches else None
 
 
 def find_all(where: dict[str, str], epsilon: str) -> list[Published]:
@@ -95,8 +95,8 @@ def along_epsilon(where: dict[str, str]) -> list[tuple[float, Published]]:
     Raises: as `lookup`.
     """
     rows = [row for _, row in _matching(where) if row["epsilon"] and row["value"]]
-    found = [(float(row["epsilon"]), _published(row)) for row in rows]
-    return sorted((pair for pair in found if math.isfinite(pair[0])), key=lambda pair: pair[0])
+    pairs = [(float(row["epsilon"]), _published(row)) for row in rows]
+    return sorted((pair for pair in pairs if math.isfinite(pair[0])), key=lambda pair: pair[0])
 
 
 def published_rows(path: str | os.PathLike, paper: str) -> list[dict[str, str]]:
@@ -120,9 +120,9 @@ def claims_of(paper: str) -> dict[str, dict]:
         StudyError: the file is missing, or an entry is not as it must be.
     """
     path = CLAIMS / f"{paper}.yaml"
-    found = read_yaml(path)
-    check(found, "claims", str(path))
-    return found
+    claims = read_yaml(path)
+    check(claims, "claims", str(path))
+    return claims
 
 
 def _find(where: dict[str, str], epsilon: str) -> list[tuple[int, dict[str, str]]]:
@@ -138,10 +138,10 @@ def _matching(where: dict[str, str]) -> list[tuple[int, dict[str, str]]]:
     for key, value in where.items():
         narrowed = [(line, row) for line, row in rows if row[key] == str(value)]
         if not narrowed:
-            there = sorted({row[key] for _, row in rows})
+            values = sorted({row[key] for _, row in rows})
             raise StudyError(
                 f"published: no row of {RESULTS.name} has {key} = {str(value)!r} with the keys before it; "
-                f"there are {', '.join(map(repr, there))}"
+                f"there are {', '.join(map(repr, values))}"
             )
         rows = narrowed
     return rows

@@ -19,11 +19,11 @@ _ADJACENCIES = {
 def remarks(table: Table) -> list[str]:
     """The remarks on a table, as sentences without markup that name rows where they concern some only."""
     rows = [row for row in table.rows if _any(row, lambda cell: True)]
-    found = [_said(rows, lambda cell: cell.searched, f"Hyper-parameters were {_UNPAID}")]
+    sentences = [_said(rows, lambda cell: cell.searched, f"Hyper-parameters were {_UNPAID}")]
     for adjacency, text in _ADJACENCIES.items():
-        found.append(_said(rows, partial(_is, adjacency), text))
-    found += unlike_rows(_scored(table), table.private_tests)
-    return [sentence for sentence in (*found, private_scores(table.private_tests)) if sentence]
+        sentences.append(_said(rows, partial(_is, adjacency), text))
+    sentences += unlike_rows(_scored(table), table.private_tests)
+    return [sentence for sentence in (*sentences, private_scores(table.private_tests)) if sentence]
 
 
 def _scored(table: Table) -> Iterator[tuple[str, str, Mapping | None]]:
@@ -72,11 +72,11 @@ def spec_remarks(spec: Mapping, axes: Mapping) -> list[str]:
     drawn = set(_named(spec, ("entry", "entries"))) or set(axes["entries"])
     searched = [entry for entry in axes.get("searched", ()) if entry in drawn]
     datasets = list(_named(spec, ("dataset", "datasets"))) or axes["datasets"]
-    found = [
+    sentences = [
         f"The hyper-parameters of {', '.join(searched)} were {_UNPAID}." if searched else "",
         private_scores(private_tests(datasets, axes)),
     ]
-    return [sentence for sentence in found if sentence]
+    return [sentence for sentence in sentences if sentence]
 
 
 def cited_remark(spec: Mapping) -> str:

@@ -133,10 +133,10 @@ class Results:
 
 def _documents(names: Mapping[str, list], files: Mapping) -> dict[str, Any]:
     """Kind of document -> whose it is -> its file."""
-    found: dict[str, Any] = {
+    documents: dict[str, Any] = {
         kind: dict(zip(whose, files.get(kind, []), strict=True)) for kind, whose in names.items() if kind != "splits"
     }
     splits: dict[str, dict] = {}
     for (dataset, split), path in zip(names.get("splits", []), files.get("splits", []), strict=True):
         splits.setdefault(dataset, {})[split] = path
-    return found | {"splits": splits}
+    return documents | {"splits": splits}

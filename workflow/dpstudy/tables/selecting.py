@@ -36,11 +36,11 @@ def meet(patterns: Iterable[Pattern]) -> Pattern | None:
     {'dataset': ['b'], 'entry': ['ls']}
     >>> meet([{"dataset": ["a"]}, {"dataset": ["b"]}])
     """
-    found: Pattern = {}
+    common: Pattern = {}
     for pattern in patterns:
         for axis, names in pattern.items():
-            found[axis] = [name for name in found.get(axis, names) if name in names]
-    return found if all(found.values()) else None
+            common[axis] = [name for name in common.get(axis, names) if name in names]
+    return common if all(common.values()) else None
 
 
 def like(cells: Mapping[str, Any], spec: Mapping, patterns: Iterable[Pattern]) -> list[str]:

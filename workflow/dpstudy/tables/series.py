@@ -37,8 +37,8 @@ def line_styles(series: Sequence[Series], axes: Mapping[str, list[str]]) -> dict
     kinds = list(dict.fromkeys(kind for kind, _ in pairs))
     if set(kinds) <= set(axes["features"]):  # else labels of groups: told apart by their order
         kinds = axes["features"]
-    found = colours([entry for _, entry in pairs], axes)
-    looks = [(kind, colour) for (kind, _), colour in zip(pairs, found, strict=True)]
+    entry_colours = colours([entry for _, entry in pairs], axes)
+    looks = [(kind, colour) for (kind, _), colour in zip(pairs, entry_colours, strict=True)]
     laps = [looks[:number].count(look) for number, look in enumerate(looks)]
     cited = dict.fromkeys(line.kind for line in series if line.cited)
     aside = {
@@ -73,7 +73,7 @@ def chances_of(series: Sequence[Series], results: Results, metric: str) -> dict[
     for line in (line for line in series if not line.published):
         names = (cell_name(line.dataset, line.features, line.entry, epsilon) for epsilon, *_ in line.points)
         cells.setdefault(line.dataset, []).extend(names)
-    return {dataset: chance_level(metric, own, results) for dataset, own in cells.items()}
+    return {dataset: chance_level(metric, names_of_cells, results) for dataset, names_of_cells in cells.items()}
 
 
 def intervals_of(series: Sequence[Series], results: Results, metric: str) -> dict[str, tuple[float, float]]:
@@ -82,10 +82,10 @@ def intervals_of(series: Sequence[Series], results: Results, metric: str) -> dic
     Raises:
         StudyError: a cell has no metrics.json.
     """
-    values, found = values_by_cell(results.summary, metric), {}
+    values, intervals = values_by_cell(results.summary, metric), {}
     for line in (line for line in series if not line.published):
         for epsilon, *_ in line.points:
             name = cell_name(line.dataset, line.features, line.entry, epsilon)
             if (ends := joined(values[name], results.interval(name, metric), metric)) is not None:
-                found[name] = ends
-    return found
+                intervals[name] = ends
+    return intervals

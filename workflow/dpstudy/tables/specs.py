@@ -25,7 +25,7 @@ def fill_specs(config: dict) -> None:
     """
     mistakes = Mistakes()
     for kind in KINDS:
-        config[kind] = {own: spec for name in config[kind] for own, spec in _one_a_column(config, kind, name).items()}
+        config[kind] = {full: spec for name in config[kind] for full, spec in _one_a_column(config, kind, name).items()}
         for name, spec in config[kind].items():
             with mistakes.kept():
                 _fill(kind, spec, f"{kind}.{name}")
@@ -52,7 +52,7 @@ def _one_a_column(config: dict, kind: str, name: str) -> dict[str, dict]:
     columns = [*columns, *(["label"] if config["evaluation"]["per_label"] and several else [])]
     texts = {key: spec[key] for key in ("caption", "title") if key in spec}
     named = {column: f"{name}-{re.sub('[^A-Za-z0-9_.-]', '-', column)}" for column in columns}
-    taken = [own for own in named.values() if own in config[kind] or [*named.values()].count(own) > 1]
+    taken = [full for full in named.values() if full in config[kind] or [*named.values()].count(full) > 1]
     if taken:
         raise StudyError(f"{kind}.{name}.column: {EACH} makes two of the name {taken[0]!r}; write them one by one")
     return {

@@ -57,7 +57,7 @@ def lay_disparities(name: str, spec: dict, results: Results, kind: str = "table"
     dataset = datasets_of(name, spec, results.axes, kind)[0]
     epsilons = spec.get("epsilons", results.axes["epsilons"])
     check_names(where, "epsilon", epsilons, results.axes["epsilons"])
-    found: list[Score] = []
+    scores: list[Score] = []
     for row in spec["rows"]:
         check_names(where, "features", [row["features"]], results.axes["features"])
         check_names(where, "entry", [row["entry"]], results.axes["entries"])
@@ -65,10 +65,10 @@ def lay_disparities(name: str, spec: dict, results: Results, kind: str = "table"
             place = (dataset, row["features"], row["entry"], epsilon)
             path = results.metrics.get(cell_name(*place))
             if path is not None:
-                found += _of_cell(place, read_json(path)["seeds"], column, metric)
-    if not found:
+                scores += _of_cell(place, read_json(path)["seeds"], column, metric)
+    if not scores:
         raise StudyError(f"{where}: no cell has {metric!r}; name it in evaluation.metrics")
-    return found
+    return scores
 
 
 def _of_cell(place: tuple[str, str, str, str], seeds: list[dict], column: str, metric: str) -> Iterator[Score]:
@@ -79,15 +79,15 @@ def _of_cell(place: tuple[str, str, str, str], seeds: list[dict], column: str, m
     ]
     if metric not in seeds[0]:
         return
-    whole = [own.pop(WHOLE, {}) for own in groups]
+    whole = [of_seed.pop(WHOLE, {}) for of_seed in groups]
     yield _score(place, WHOLE, None, whole if metric in whole[0] else seeds, metric)
-    told = [name for name, entry in groups[0].items() if metric in entry]
+    compared = [name for name, entry in groups[0].items() if metric in entry]
     for name, entry in groups[0].items():
-        if name in told:
-            yield _score(place, name, entry["n"], [own[name] for own in groups], metric)
+        if name in compared:
+            yield _score(place, name, entry["n"], [of_seed[name] for of_seed in groups], metric)
         else:
             yield Score(place, name, entry["n"], None, None, None, None, len(groups))
-    gaps = [found[0] for own in groups if (found := gap({name: own[name][metric] for name in told}))]
+    gaps = [ends[0] for of_seed in groups if (ends := gap({name: of_seed[name][metric] for name in compared}))]
     if gaps:
         mean, _, std = mean_median_std(gaps)
         yield Score(place, GAP, None, mean, std, None, None, len(gaps))

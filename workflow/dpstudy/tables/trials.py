@@ -43,7 +43,7 @@ class Found:
 
 def lay_searches(name: str, spec: dict, results: Results) -> list[Found]:
     """The rows of a table of searches, in config order."""
-    found = []
+    searches = []
     for row in spec["searches"]:
         trials = [trial for _, trial in pooled(row, results.trials)]
         values = tuple(trial["value"] for trial in trials if trial["state"] == "complete")
@@ -57,8 +57,8 @@ def lay_searches(name: str, spec: dict, results: Results) -> list[Found]:
             and value.value is not None
         }
         failed = len(trials) - len(values)
-        found.append(Found(row["label"], row["dataset"], row["epsilon"], values, failed, published))
-    return found
+        searches.append(Found(row["label"], row["dataset"], row["epsilon"], values, failed, published))
+    return searches
 
 
 def pooled(row: dict, paths: Mapping[str, str | os.PathLike]) -> Iterator[tuple[dict, dict]]:

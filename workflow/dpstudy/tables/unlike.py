@@ -15,17 +15,17 @@ def unlike_rows(scored: Iterable[tuple[str, str, Mapping | None]], private: Coll
         if records:
             key = records["records"], records["names"]
             by_dataset.setdefault(dataset, {}).setdefault(key, {})[label] = None
-    return [_sentence(name, found, name in private) for name, found in by_dataset.items() if len(found) > 1]
+    return [_sentence(name, labels, name in private) for name, labels in by_dataset.items() if len(labels) > 1]
 
 
 def _sentence(dataset: str, found: Mapping[tuple[int, str], Collection[str]], private: bool) -> str:
     *few, most = sorted(reversed(list(found)), key=lambda key: (len(found[key]), key[0]))
     counts = [count for count, _ in (*few, most)]
     named = [f"{'; '.join(found[key])} on {_count(counts, place)}" for place, key in enumerate(few)]
-    told = "; these are counts of private records, which no ledger accounts for" if private else ""
+    warning = "; these are counts of private records, which no ledger accounts for" if private else ""
     return (
         f"Not all rows are scored on the same test records of {dataset}: {'; '.join(named)}; "
-        f"the others on {_count(counts, len(few))}{told}."
+        f"the others on {_count(counts, len(few))}{warning}."
     )
 
 

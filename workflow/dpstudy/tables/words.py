@@ -76,16 +76,16 @@ def audit_in_words(audit: dict, guarantee: str = "proved") -> list[str]:
 
 def bounds_in_words(bounds: dict) -> list[str]:
     """The contribution bounds of a unit, a sentence each."""
-    found = []
+    sentences = []
     if "records" in bounds:
         averaged = ", averaged, so that they count as one" if "contributions" in bounds else ""
-        found.append(f"Of a person at most {_counted(bounds['records'], 'record')} were learned from{averaged}.")
+        sentences.append(f"Of a person at most {_counted(bounds['records'], 'record')} were learned from{averaged}.")
     if "positives" in bounds:
         beyond = "were cut down to that" if bounds["beyond"] == "truncate" else "would have been refused"
-        found.append(
+        sentences.append(
             f"A record counts with at most {_counted(bounds['positives'], 'label')}; those with more {beyond}."
         )
-    return found
+    return sentences
 
 
 def _counted(number: int, noun: str) -> str:
@@ -265,13 +265,13 @@ def trade_off_in_words(ledger: Mapping) -> str:
     """The trade-off curve of a ledger in sentences; "" where it has none."""
     if "trade_off" not in ledger:
         return ""
-    found = ledger["trade_off"]
-    mu = f"It is μ-Gaussian DP with μ = {upper_bound(found['mu'])}. " if found["mu"] is not None else ""
-    epsilons = ", ".join(f"{upper_bound(e)} at {d}" for d, e in found["epsilons"].items() if e is not None)
+    curve = ledger["trade_off"]
+    mu = f"It is μ-Gaussian DP with μ = {upper_bound(curve['mu'])}. " if curve["mu"] is not None else ""
+    epsilons = ", ".join(f"{upper_bound(e)} at {d}" for d, e in curve["epsilons"].items() if e is not None)
     return (
         f"{mu}ε by δ: {epsilons}. Someone who knows all other records and sees the model guesses whether a coin let "
-        f"you take part rightly at most {upper_bound(100 * found['right'], places=1)} % of the time; "
-        f"{caught_in_words(found)}"
+        f"you take part rightly at most {upper_bound(100 * curve['right'], places=1)} % of the time; "
+        f"{caught_in_words(curve)}"
     )
 
 

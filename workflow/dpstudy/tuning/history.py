@@ -52,7 +52,7 @@ class History:
             raise StudyError(f"{path}: damaged; delete it and run the study again") from None
         self._seen = optuna.create_study(direction="maximize")
         self._seen.add_trials(finished)
-        self.trials = [_trial(found) for found in finished]
+        self.trials = [_trial(trial) for trial in finished]
 
     def suggest(self) -> dict[str, Value]:
         """The next setting to try."""

@@ -119,11 +119,11 @@ class Objective:
 
 def _some_rows(inputs: CellInputs, share: float) -> list[tuple[np.ndarray, np.ndarray]]:
     """(features, labels) of the records whose id's hash falls below `share`: a per-record rule."""
-    found = []
+    parts = []
     for table in inputs.training_tables():
         some = table.take(np.fromiter((_place(name) < share for name in table.ids), bool, len(table)))
-        found.append((some.features, some.labels))
-    return found
+        parts.append((some.features, some.labels))
+    return parts
 
 
 def _place(name: str) -> float:

@@ -193,10 +193,10 @@ def _comparable(events: tuple[Event, ...]) -> tuple[Event, ...]:
 
 def _in_units(plan: Plan) -> dict[str, Counter[float]]:
     """The noise of a trial that was held against its own plan, as a ledger of `_comparable` events has it."""
-    found: dict[str, Counter[float]] = defaultdict(Counter)
+    counts: dict[str, Counter[float]] = defaultdict(Counter)
     for event in plan.events:
-        found[event.name][event.noise_multiplier] += event.count
-    return found
+        counts[event.name][event.noise_multiplier] += event.count
+    return counts
 
 
 def _refuse_unbounded(events: tuple[Event, ...]) -> None:

@@ -84,9 +84,9 @@ def best_trial(path: str | os.PathLike, space: Mapping[str, Mapping]) -> Choice:
     """
     try:
         rows = read_table(path).to_pylist()
-        found = [row for row in rows if row["state"] == COMPLETE]
-        best = max(found, key=lambda row: row["value"])  # of equal ones, the first
+        complete = [row for row in rows if row["state"] == COMPLETE]
+        best = max(complete, key=lambda row: row["value"])  # of equal ones, the first
         chosen = {name: from_cell(axis, best[name]) for name, axis in space.items()}
     except (KeyError, ValueError):
         raise StudyError(f"{path}: not the trials of this search; delete it and run the study again") from None
-    return Choice(chosen, best["value"], len(rows), len(rows) - len(found))
+    return Choice(chosen, best["value"], len(rows), len(rows) - len(complete))

@@ -94,7 +94,7 @@ def _path(folder: Path, text: str, where: str) -> str:
 
 
 def _patient(path: str, where: str) -> str:
-    found = _PATIENT.search(path)
-    if not found:
+    match = _PATIENT.search(path)
+    if not match:
         raise StudyError(f"{where}: the path {path!r} names no patient (patient00001/...)")
-    return found[1]
+    return match[1]

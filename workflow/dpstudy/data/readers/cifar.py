@@ -70,15 +70,15 @@ def open(options: dict, data_root: Path) -> Reader:
 def _format(folder: Path, test: str) -> str:
     """The format of what lies in `folder`, told by its test records; `test` names their batch."""
     files = {name: file.format(test) for name, file in _FORMATS.items()}
-    found = [name for name, file in files.items() if (folder / file).is_file()]
-    if len(found) > 1:
-        raise StudyError(f"{folder}: holds CIFAR in the formats {' and '.join(found)}; say which by the key `format`")
-    if not found:
+    formats = [name for name, file in files.items() if (folder / file).is_file()]
+    if len(formats) > 1:
+        raise StudyError(f"{folder}: holds CIFAR in the formats {' and '.join(formats)}; say which by the key `format`")
+    if not formats:
         raise StudyError(
             f"{folder}: neither {files['python']} (python batches) nor {files['binary']} (binary) nor"
             f" {files['mosaics']} (mosaics) is there; put all files of one of these formats there"
         )
-    return found[0]
+    return formats[0]
 
 
 def _classes(options: dict, folder: Path, variant: str) -> list[str]:
@@ -86,16 +86,16 @@ def _classes(options: dict, folder: Path, variant: str) -> list[str]:
         return class_names(options, _CIFAR10_CLASSES)
     names, meta = folder / "fine_label_names.txt", folder / "meta"
     if names.is_file():
-        found = [line for line in read_text(names).splitlines() if line]
+        fine_labels = [line for line in read_text(names).splitlines() if line]
     elif meta.is_file():
         raw = read_batch(meta).get("fine_label_names")
         if not isinstance(raw, list) or not all(isinstance(name, bytes | str) for name in raw):
             raise StudyError(f"{meta}: its key `fine_label_names` is not a list of names")
-        found = [name.decode("latin1") if isinstance(name, bytes) else name for name in raw]
+        fine_labels = [name.decode("latin1") if isinstance(name, bytes) else name for name in raw]
     else:
         return class_names(options)
-    check_names(found, str(folder))
-    return found
+    check_names(fine_labels, str(folder))
+    return fine_labels
 
 
 class _Cifar:

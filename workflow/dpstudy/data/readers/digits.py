@@ -24,10 +24,10 @@ def open(options: dict, data_root: Path) -> Reader:
 
 def _table() -> np.ndarray:
     """(n, 65) grey levels and digits, as `sklearn.datasets.load_digits` reads them: its import takes half a second."""
-    found = find_spec("sklearn")
-    if found is None or found.origin is None:
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
         raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
-    return np.loadtxt(Path(found.origin).with_name("datasets") / "data/digits.csv.gz", delimiter=",")
+    return np.loadtxt(Path(package.origin).with_name("datasets") / "data/digits.csv.gz", delimiter=",")
 
 
 class _Digits:

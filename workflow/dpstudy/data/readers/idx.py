@@ -124,6 +124,6 @@ def _array(path: Path, dimensions: int) -> np.ndarray:
         )
     if len(content) > expected:
         more = len(content) - expected
-        found = f"{more}" if more < _TRAILING else f"{more} or more"
-        raise StudyError(f"{path}: {found} trailing bytes after the {expected} of its header {shape}")
+        surplus = f"{more}" if more < _TRAILING else f"{more} or more"
+        raise StudyError(f"{path}: {surplus} trailing bytes after the {expected} of its header {shape}")
     return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)

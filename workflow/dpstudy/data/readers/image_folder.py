@@ -46,12 +46,12 @@ def open(options: dict, data_root: Path) -> Reader:
     """
     folder = location(options, data_root)
     roots = _pools(folder)
-    found = {pool: _folders(root) for pool, root in roots.items()}
-    classes = class_names(options, list(next(iter(found.values()))))
+    folders = {pool: _folders(root) for pool, root in roots.items()}
+    classes = class_names(options, list(next(iter(folders.values()))))
     for pool, root in roots.items():
-        if difference := set(found[pool]) ^ set(classes):
+        if difference := set(folders[pool]) ^ set(classes):
             raise StudyError(f"{root}: {_misfit(min(difference), difference, classes)}")
-    files = {pool: _files(root, [found[pool][name] for name in classes]) for pool, root in roots.items()}
+    files = {pool: _files(root, [folders[pool][name] for name in classes]) for pool, root in roots.items()}
     return _Folders(folder, files, classes, options)
 
 
@@ -130,22 +130,22 @@ def _folders(folder: Path) -> dict[str, str]:
         raise StudyError(f"{folder / stray[0]}: a file where only one folder a class may stand; move it {where}")
     if not entries:
         raise StudyError(f"{folder}: no sub-folder; it must hold one a class")
-    found: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for name in sorted(entry.name for entry in entries):
-        if composed(name) in found:
+        if composed(name) in folders:
             raise StudyError(f"{folder}: two folders are called {name!r}, in two Unicode forms; merge them")
-        found[composed(name)] = name
-    return found
+        folders[composed(name)] = name
+    return folders
 
 
 def _files(root: Path, folders: list[str]) -> list[tuple[Path, int]]:
     """(path, label) of every image, ordered by class and then by name."""
     rows = []
     for label, name in enumerate(folders):
-        found = sorted(
+        listing = sorted(
             (each for each in os.scandir(root / name) if not is_leftover(each.name)), key=lambda each: each.name
         )
-        entries, inner = [each.name for each in found], [each.name for each in found if each.is_dir()]
+        entries, inner = [each.name for each in listing], [each.name for each in listing if each.is_dir()]
         if inner and len(inner) == len(entries):
             raise StudyError(
                 f"{root / name}: holds folders ({', '.join(inner[:_LISTED])}) and no image; if these are the classes, "

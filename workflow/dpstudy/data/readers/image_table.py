@@ -55,9 +55,9 @@ def open(options: dict, data_root: Path) -> Reader:
     pattern = options.get("table")
     if not pattern:
         raise StudyError("reader 'image_table': the key `table` (a CSV or parquet file in `location`) is missing")
-    held = _held(folder, str(pattern), options)
-    table = held.table if held else read_text_table(_file(folder, str(pattern), "table"))
-    return _Table(folder, table, options, held)
+    embedded = _held(folder, str(pattern), options)
+    table = embedded.table if embedded else read_text_table(_file(folder, str(pattern), "table"))
+    return _Table(folder, table, options, embedded)
 
 
 def _held(folder: Path, pattern: str, options: dict) -> InParquet | InArchives | None:
@@ -201,8 +201,8 @@ def _with_tags(folder: Path, table: TextTable, options: dict) -> TextTable:
     rows = [dicom.tags(file, list(tags.values()), table.where(row)) for row, file in enumerate(files)]
     columns = dict(table.columns)
     for place, (name, number) in enumerate(zip(tags, numbers, strict=True)):
-        said = [row[place] or ("" if number else UNKNOWN) for row in rows]
-        columns[name] = np.array(said, dtype=object)
+        values = [row[place] or ("" if number else UNKNOWN) for row in rows]
+        columns[name] = np.array(values, dtype=object)
     return replace(table, columns=columns)
 
 

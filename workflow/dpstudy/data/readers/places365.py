@@ -50,10 +50,10 @@ def _list(folder: Path, name: str, images: str, classes: list[str]) -> Listing:
 
 
 def _lines(path: Path) -> list[tuple[str, int]]:
-    found = []
+    pairs = []
     for row, line in enumerate(read_text(path).splitlines(), start=1):
         words = line.split()
         if len(words) != 2 or not _LABEL.fullmatch(words[1]):
             raise StudyError(f"{path}: line {row}: {line[:60]!r} is not a path and a label")
-        found.append((words[0], int(words[1])))
-    return found
+        pairs.append((words[0], int(words[1])))
+    return pairs

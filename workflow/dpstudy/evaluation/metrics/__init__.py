@@ -16,7 +16,7 @@ from dpstudy.evaluation.metric import Metric
 @functools.cache
 def names() -> tuple[str, ...]:
     """The names of all metrics."""
-    return tuple(sorted(found.name for found in pkgutil.iter_modules(__path__)))
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__)))
 
 
 @functools.cache

@@ -54,10 +54,10 @@ def narrow_gap(evidence: Evidence) -> Finding:
         text = f"Instance smoothing at ε = 8 no more than {_NARROW:g} points below no privacy"
         return [Part.not_below(text, triples, _NARROW)]
 
-    found = by_roles(evidence, parts, "instance-smoothing (ε = 8) and nonprivate (CIFAR-10)")
+    finding = by_roles(evidence, parts, "instance-smoothing (ε = 8) and nonprivate (CIFAR-10)")
     triples = across(evidence.ours, CIFAR10, (KERNEL_MEAN, 8.0), (FREE, math.inf))
     proved = Part.not_below(f"Kernel means at ε = 8 no more than {_NARROW:g} points below it", triples, _NARROW)
-    return noted(found, here=_proved(evidence.ours, proved))
+    return noted(finding, here=_proved(evidence.ours, proved))
 
 
 def less_privacy_needed(evidence: Evidence) -> Finding:
@@ -68,9 +68,9 @@ def less_privacy_needed(evidence: Evidence) -> Finding:
         return Part.of(f"{_NAMES[role]} at ε = 3 over DP-SGD at ε = 8", triples)
 
     roles = "instance-smoothing (ε = 3) and dp-sgd (ε = 8; CIFAR-10)"
-    found = by_roles(evidence, lambda scores: [part(scores, SMOOTHING)], roles)
+    finding = by_roles(evidence, lambda scores: [part(scores, SMOOTHING)], roles)
     more = at_equal_epsilon(evidence.ours, CIFAR10, KERNEL_MEAN)
-    return noted(found, here=_proved(evidence.ours, part(evidence.ours, KERNEL_MEAN), more))
+    return noted(finding, here=_proved(evidence.ours, part(evidence.ours, KERNEL_MEAN), more))
 
 
 def larger_backbones(evidence: Evidence) -> Finding:
@@ -81,21 +81,21 @@ def larger_backbones(evidence: Evidence) -> Finding:
         return Part.of(text, _costs(scores, CIFAR10, role))
 
     roles = "instance-smoothing and nonprivate (CIFAR-10, two or more feature sets, the larger later)"
-    found = by_roles(evidence, lambda scores: [part(scores, SMOOTHING)], roles)
+    finding = by_roles(evidence, lambda scores: [part(scores, SMOOTHING)], roles)
     beside = [part(scores, DP_SGD) for scores in (evidence.printed, evidence.ours)]
-    return noted(found, *(f"Beside it {each}" if each.counted else "" for each in beside))
+    return noted(finding, *(f"Beside it {each}" if each.counted else "" for each in beside))
 
 
 def _costs(scores: Scores, data: str, role: str) -> Iterator[Triple]:
     """(larger backbone and epsilon, cost on the smaller, cost on the larger), in points below no privacy."""
     order = places(scores, data, role)
     for epsilon in sorted({e for place in order for e in scores.epsilons(place, role) if not math.isinf(e)}):
-        found = {}
+        cost_by_place = {}
         for place in order:
             free, private = scores.get(place, FREE, math.inf), scores.get(place, role, epsilon)
             if free is not None and private is not None:
-                found[place] = free - private
-        for (_, small), (place, large) in itertools.pairwise(found.items()):
+                cost_by_place[place] = free - private
+        for (_, small), (place, large) in itertools.pairwise(cost_by_place.items()):
             yield f"{place} {number(epsilon)}", small, large
 
 
@@ -129,17 +129,17 @@ def on_radiographs(evidence: Evidence) -> Finding:
             for e in scores.epsilons(place, SMOOTHING)
             if not math.isinf(e)
         ]
-        found = [
+        comparisons = [
             at_equal_epsilon(scores, CHEXPERT, SMOOTHING),
             Part.not_below(f"Instance smoothing no more than {_NARROW:g} points below no privacy", free, _NARROW),
             Part.of("Along training, over DP-SGD after as many epochs", _along(scores)),
         ]
-        return [*found[:2], *(part for part in found[2:] if part.counted)]
+        return [*comparisons[:2], *(part for part in comparisons[2:] if part.counted)]
 
-    found = by_roles(evidence, parts, "instance-smoothing, dp-sgd and nonprivate (CheXpert)")
+    finding = by_roles(evidence, parts, "instance-smoothing, dp-sgd and nonprivate (CheXpert)")
     ours, sgd = _AREAS.values()
     text = f"The text alone: about {ours:g} for {next(iter(_AREAS))} alike, about {sgd:g} for DP-SGD: {ours - sgd:+g}"
-    return noted(found, text, _proved(evidence.ours, at_equal_epsilon(evidence.ours, CHEXPERT, KERNEL_MEAN)))
+    return noted(finding, text, _proved(evidence.ours, at_equal_epsilon(evidence.ours, CHEXPERT, KERNEL_MEAN)))
 
 
 def _along(scores: Scores) -> Iterator[Triple]:

@@ -57,12 +57,12 @@ def enough_records(evidence: Evidence) -> Finding:
         f"which at h = 1 is {peak:.0e}. With α = 2 and h = 1 these numbers of records would do, whatever they are: "
         f"{least}; but {most} identical ones have s_i = {float(local_sensitivity(most, most)):g} and no finite ρ"
     )
-    told = [
+    asked = [
         f"{run.dataset}, ε = {number(run.epsilon)}: {run.metrics['hyperparameters']['smallest_n']:.2g} of {run.n:,}"
         for run in evidence.ours.of_any_size(SMOOTHING)
         if "smallest_n" in run.metrics.get("hyperparameters", {})
     ]
-    here = f"What the bound asks of these cells: {'; '.join(told)}" if told else ""
+    here = f"What the bound asks of these cells: {'; '.join(asked)}" if asked else ""
     return decided(agree and local_sensitivity(most, most) > 0, COMPUTED, text, here)
 
 
@@ -79,8 +79,10 @@ def errors_below_the_bound(evidence: Evidence) -> Finding:
         ]
 
     def counted(scores: Scores) -> list[Part]:
-        found = parts(scores) if scores is evidence.printed or metric_of(evidence.metric).percent else parts(Scores({}))
-        return [part for part in found if part.counted] or found[:1]
+        compared = (
+            parts(scores) if scores is evidence.printed or metric_of(evidence.metric).percent else parts(Scores({}))
+        )
+        return [part for part in compared if part.counted] or compared[:1]
 
     roles = "instance-smoothing (CIFAR-10, accuracies, ε at which the bound is below 100 %)"
     bounds = ", ".join(f"{100 * error_bound(e):.1f} % at ε = {number(e)}" for e in EPSILONS)
@@ -103,9 +105,9 @@ def _bounds(scores: Scores) -> Iterator[tuple[str, Value, Value]]:
 
 def _unsmoothed(scores: Scores) -> Iterator[tuple[str, Value, Value]]:
     for place in places(scores, CIFAR10):
-        found = scores.get(place, SMOOTHING, math.inf) or scores.get(place, FREE, math.inf)
-        if found is not None:
-            yield place, Value(100 * error_bound(math.inf)), Value(100 - found.number, found.error)
+        accuracy = scores.get(place, SMOOTHING, math.inf) or scores.get(place, FREE, math.inf)
+        if accuracy is not None:
+            yield place, Value(100 * error_bound(math.inf)), Value(100 - accuracy.number, accuracy.error)
 
 
 def more_smoothing(evidence: Evidence) -> Finding:
@@ -119,8 +121,8 @@ def more_smoothing(evidence: Evidence) -> Finding:
         return Part.of("Accuracy at the smaller ε over that at the larger", triples)
 
     text = f"σ of Theorem 1 is {listed}: a higher ρ is less smoothing. {part(evidence.printed)}"
-    own = part(evidence.ours)
-    return decided(not falling, COMPUTED, text, str(own) if own.counted else "")
+    ours = part(evidence.ours)
+    return decided(not falling, COMPUTED, text, str(ours) if ours.counted else "")
 
 
 def adaptive_kernel(evidence: Evidence) -> Finding:

@@ -41,15 +41,15 @@ def label_gap(run: Run, metric: str) -> Value | None:
     if len(by_label) < 2:
         return None
     seeds = range(len(next(iter(by_label.values()))))
-    gaps = [found[0] for seed in seeds if (found := gap({name: scores[seed] for name, scores in by_label.items()}))]
+    gaps = [ends[0] for seed in seeds if (ends := gap({name: scores[seed] for name, scores in by_label.items()}))]
     return value_of(gaps, metric)
 
 
 def _best(scores: Scores, place: str, role: str, epsilon: float, metric: str) -> Run | None:
     """The cell that stands for a role, of those with labels' scores."""
-    found = [run for run in scores.of_role(role) if (run.dataset, run.epsilon) == (place, epsilon)]
-    found = [run for run in found if label_scores(run, metric)]
-    return max(found, key=lambda run: run.accuracy.number, default=None)
+    runs = [run for run in scores.of_role(role) if (run.dataset, run.epsilon) == (place, epsilon)]
+    runs = [run for run in runs if label_scores(run, metric)]
+    return max(runs, key=lambda run: run.accuracy.number, default=None)
 
 
 def _compared(scores: Scores, data: str, metric: str) -> Iterator[tuple[str, Mapping[str, Run | None]]]:
@@ -130,8 +130,8 @@ def compact_classes(evidence: Evidence) -> Finding:
         if run is not None:
             by_label = label_scores(run, evidence.metric)
             means = {label: value_of(scores, evidence.metric).number for label, scores in by_label.items()}
-            if found := gap(means):
-                _, best, worst = found
+            if ends := gap(means):
+                _, best, worst = ends
                 shown.append(f"{name}: best {best} {means[best]:.1f}, worst {worst} {means[worst]:.1f}")
     here = ". ".join([why, *shown, audited(evidence)])
     return undecided(here, f"The distances alone: dog's is {ratio:.2f} times car's; no accuracy or attack by class")

@@ -32,20 +32,22 @@ def audited(evidence: Evidence) -> str:
     runs = [run for run in evidence.ours.of_any_size(SMOOTHING) if run.audit.get("audits")]
     if not runs:
         return _NO_AUDITS
-    found = [(run, lower) for run in runs if (lower := highest(run.audit["audits"])) is not None]
+    attacked = [(run, lower) for run in runs if (lower := highest(run.audit["audits"])) is not None]
     above = sum(refuted(run.audit["audits"], run.epsilon) for run in runs)
     bounds: dict[str, dict[float, float]] = {}
-    for run, lower in found:
-        own = bounds.setdefault(run.dataset, {})
-        own[run.epsilon] = max(lower, own.get(run.epsilon, 0.0))
+    for run, lower in attacked:
+        by_epsilon = bounds.setdefault(run.dataset, {})
+        by_epsilon[run.epsilon] = max(lower, by_epsilon.get(run.epsilon, 0.0))
     listed = "; ".join(
         f"{place}: "
-        + ", ".join(f"ε ≥ {lower_bound(lower, places=2)} where {number(e)} is claimed" for e, lower in own.items())
-        for place, own in bounds.items()
+        + ", ".join(
+            f"ε ≥ {lower_bound(lower, places=2)} where {number(e)} is claimed" for e, lower in by_epsilon.items()
+        )
+        for place, by_epsilon in bounds.items()
     )
     return (
-        f"Attacks that replace a record refute the claimed ε in {above} of {len(found)} cells, exceeding the 2ε that a "
-        f"claim for adding or removing one allows. {listed}"
+        f"Attacks that replace a record refute the claimed ε in {above} of {len(attacked)} cells, exceeding the 2ε "
+        f"that a claim for adding or removing one allows. {listed}"
     )
 
 
@@ -82,11 +84,11 @@ def zero_concentrated(evidence: Evidence) -> Finding:
 
 def conversion(evidence: Evidence) -> Finding:
     """Judge the claim: the values of rho for epsilon 2, 3 and 8."""
-    found = [f"{rho_of(epsilon, DELTA):.3f}" for epsilon in EPSILONS]
-    wrong = [epsilon for epsilon, one, two in zip(EPSILONS, found, _PRINTED_RHO, strict=True) if one != two]
+    rhos = [f"{rho_of(epsilon, DELTA):.3f}" for epsilon in EPSILONS]
+    wrong = [epsilon for epsilon, one, two in zip(EPSILONS, rhos, _PRINTED_RHO, strict=True) if one != two]
     named = ", ".join(number(epsilon) for epsilon in EPSILONS)
     exact = ", ".join(upper_bound(epsilon_of(math.sqrt(2 * rho_of(e, DELTA)), DELTA), places=2) for e in EPSILONS)
-    text = f"At δ = {upper_bound(DELTA)}, ε = {named} give ρ = {', '.join(found)}"
+    text = f"At δ = {upper_bound(DELTA)}, ε = {named} give ρ = {', '.join(rhos)}"
     text += f"; not as printed at ε = {', '.join(number(epsilon) for epsilon in wrong)}" if wrong else ", as printed"
     text += f". The conversion is an upper bound: one Gaussian release of that ρ has exactly ε = {exact}"
     return decided(not wrong, COMPUTED, text)

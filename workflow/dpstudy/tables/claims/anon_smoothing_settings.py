@@ -30,8 +30,8 @@ def _sweep(scores: Scores, name: str) -> Iterator[tuple[str, Value, Value]]:
             key = (run.dataset, run.epsilon, run.n, json.dumps(rest, sort_keys=True, default=str))
             groups.setdefault(key, []).append(run)
     for runs in groups.values():
-        own = [run for run in runs if _settings(run)[name] == _SETTINGS[name]]
-        for run, other in ((a, b) for a in own for b in runs if _settings(b)[name] != _SETTINGS[name]):
+        as_printed = [run for run in runs if _settings(run)[name] == _SETTINGS[name]]
+        for run, other in ((a, b) for a in as_printed for b in runs if _settings(b)[name] != _SETTINGS[name]):
             yield f"{other.entry}: {_settings(other)[name]:g}", run.accuracy, other.accuracy
 
 
@@ -44,26 +44,26 @@ def model_settings(evidence: Evidence) -> Finding:
     runs = evidence.ours.of_role(SMOOTHING)
     listed = ", ".join(f"{name} {value:g}" for name, value in _SETTINGS.items())
     missing = f"The study has no cells in the role instance-smoothing that differ in {' or '.join(_CHOSEN)} alone"
-    found = on_cells(parts, missing, "One value of each is printed, and no result with another")
+    finding = on_cells(parts, missing, "One value of each is printed, and no result with another")
     same = [run for run in runs if all(_settings(run).get(name) == value for name, value in _SETTINGS.items())]
-    return noted(found, here=f"{len(same)} of {len(runs)} cells have the paper's {listed}" if runs else "")
+    return noted(finding, here=f"{len(same)} of {len(runs)} cells have the paper's {listed}" if runs else "")
 
 
 def data_sets(evidence: Evidence) -> Finding:
     """Judge the claim: CIFAR-10 has 50,000 records of 10 classes, CheXpert 224,316 X-rays with 5 labels."""
-    found, whole = [], []
+    sentences, whole = [], []
     for data, (size,) in RECORDS.items():
         runs = [run for run in evidence.ours.runs if run.data == data]
         sizes = sorted({(run.n, run.metrics["classes"]) for run in runs})
         if sizes:
-            told = " and ".join(f"{n:,} training records of {classes} classes" for n, classes in sizes)
-            found.append(f"{data}: {told} here, {size:,} of {_CLASSES[data]} in the text")
+            counts = " and ".join(f"{n:,} training records of {classes} classes" for n, classes in sizes)
+            sentences.append(f"{data}: {counts} here, {size:,} of {_CLASSES[data]} in the text")
             whole.append(sizes == [(size, _CLASSES[data])])
-    if not found:
+    if not sentences:
         return undecided("The study has no cells on CIFAR-10 or CheXpert")
     if all(whole):
-        return Finding(HOLDS, CELLS, "", "; ".join(found))
-    return undecided(f"{'; '.join(found)}. Other records than the paper's say nothing of its own")
+        return Finding(HOLDS, CELLS, "", "; ".join(sentences))
+    return undecided(f"{'; '.join(sentences)}. Other records than the paper's say nothing of its own")
 
 
 def independence(evidence: Evidence) -> Finding:

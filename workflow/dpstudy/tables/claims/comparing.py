@@ -74,7 +74,7 @@ def check(name: str, claim: Mapping, paper: str, roles: Sequence[str]) -> None:
 
 def _parts(comparisons: Sequence[Mapping], paper: Printed | None, evidence: Any, known: Any) -> list[Part]:
     """The comparisons as the accuracies in `known`, ours or the printed ones, have them."""
-    found = []
+    parts = []
     for one in comparisons:
         if paper and (only := one.get("datasets")) and not set(only) & set(known.datasets):
             continue  # a claim about several data sets is judged on those that are there
@@ -84,8 +84,8 @@ def _parts(comparisons: Sequence[Mapping], paper: Printed | None, evidence: Any,
         else:
             part = Part.not_below(one["not_below"], triples, one.get("margin", 0.0))
         if part.counted or not one.get("optional"):
-            found.append(part)
-    return found
+            parts.append(part)
+    return parts
 
 
 def _of_roles(one: Mapping, paper: Printed, evidence: Any, known: Scores) -> Triples:
@@ -112,15 +112,15 @@ def _value(spec: Any, dataset: str, paper: Printed, evidence: Any, known: Scores
         return paper.level(known, dataset, evidence.printed.best(dataset, spec["printed"]))
     if "role" in spec:
         return known.get(dataset, spec["role"], float(spec["epsilon"]))
-    found = [known.best(dataset, role, spec.get("up_to", math.inf)) for role in listed(spec["best"])]
-    return max((value for value in found if value), key=lambda value: value.number, default=None)
+    values = [known.best(dataset, role, spec.get("up_to", math.inf)) for role in listed(spec["best"])]
+    return max((value for value in values if value), key=lambda value: value.number, default=None)
 
 
 def _of_methods(one: Mapping, grid: Grid) -> Triples:
     if one.get("without_privacy"):
         places: Iterable[tuple[object, Place, float]] = ((place, place, math.inf) for place in grid.places)
     else:
-        places = (found for found in cells(grid) if found[2] <= one.get("up_to", math.inf))
+        places = (cell for cell in cells(grid) if cell[2] <= one.get("up_to", math.inf))
     for name, place, epsilon in places:
         left, right = (_of_method(one[side], grid, place, epsilon) for side in ("left", "right"))
         yield name, left, right

@@ -28,20 +28,20 @@ def _closest(evidence: Evidence, one: Setting) -> tuple[int, float]:
     off = _off(one, every)
     if abs(off) <= _SAME or train == every:
         return every, off
-    return min(((size, _off(one, size)) for size in (every, train)), key=lambda found: abs(found[1]))
+    return min(((size, _off(one, size)) for size in (every, train)), key=lambda pair: abs(pair[1]))
 
 
 def recomputed(evidence: Evidence) -> Finding:
     """Judge the claim: the settings in Tables 13 to 23 spend the printed epsilon on Table 12's numbers of records."""
-    found = [(one, *_closest(evidence, one)) for one in _private(evidence)]
-    wrong = [_named(one) for one, _, off in found if abs(off) > _SAME]
-    near = sum(abs(off) <= _NEAR for _, _, off in found)
-    worst = max(found, key=lambda item: abs(item[2]))
+    closest = [(one, *_closest(evidence, one)) for one in _private(evidence)]
+    wrong = [_named(one) for one, _, off in closest if abs(off) > _SAME]
+    near = sum(abs(off) <= _NEAR for _, _, off in closest)
+    worst = max(closest, key=lambda item: abs(item[2]))
     text = (
-        f"Renyi DP with the improved conversion, δ and N as printed: {near} of {len(found)} settings within "
+        f"Renyi DP with the improved conversion, δ and N as printed: {near} of {len(closest)} settings within "
         f"{_NEAR:.0%} of the printed ε, the worst {worst[2]:.1%} ({_named(worst[0])})"
     )
-    fewer = [(one, size) for one, size, _ in found if size != records(evidence, one.dataset)[0]]
+    fewer = [(one, size) for one, size, _ in closest if size != records(evidence, one.dataset)[0]]
     if fewer:
         sizes = ", ".join(f"{size:,}" for size in dict.fromkeys(size for _, size in fewer))
         text += f". With N = {sizes}, the records without those for validation: {_list([one for one, _ in fewer])}; "
@@ -66,10 +66,10 @@ def _list(found: Sequence[Setting]) -> str:
 
 def tuning_is_free(evidence: Evidence) -> Finding:
     """Judge the claim: the last training alone spends the printed epsilon, with nothing left for tuning."""
-    found = [(one, _closest(evidence, one)[1]) for one in _private(evidence)]
-    alone = [one for one, off in found if off >= -_SAME]
-    text = f"In {len(alone)} of {len(found)} settings of Tables 13 to 23 one training spends the whole printed ε"
+    differences = [(one, _closest(evidence, one)[1]) for one in _private(evidence)]
+    alone = [one for one, off in differences if off >= -_SAME]
+    text = f"In {len(alone)} of {len(differences)} settings of Tables 13 to 23 one training spends the whole printed ε"
     private = [run for run in evidence.ours.runs if run.ledger.get("epsilon") is not None]
-    said = [run for run in private if any(_UNPAID in sentence for sentence in run.ledger.get("not_accounted", ()))]
-    here = f"{len(said)} of {len(private)} private cells say in their ledger that the choice was not paid for"
-    return decided(len(alone) == len(found), COMPUTED, text, here if private else "")
+    unpaid = [run for run in private if any(_UNPAID in sentence for sentence in run.ledger.get("not_accounted", ()))]
+    here = f"{len(unpaid)} of {len(private)} private cells say in their ledger that the choice was not paid for"
+    return decided(len(alone) == len(differences), COMPUTED, text, here if private else "")

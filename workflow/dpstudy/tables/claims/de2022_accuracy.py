@@ -19,8 +19,8 @@ _WITHOUT_PRIVACY = {"wrn-16-4": 94.0, "wrn-40-4": 95.0}  # that Zagoruyko and Ko
 
 def _better(scores: Scores, epsilon: float) -> Value | None:
     """The better of the two Wide ResNets on CIFAR-10; None where one was not run, which might be it."""
-    found = [value for role in WRNS if (value := scores.get(CIFAR10, role, epsilon))]
-    return max(found, key=lambda value: value.number) if len(found) == len(WRNS) else None
+    values = [value for role in WRNS if (value := scores.get(CIFAR10, role, epsilon))]
+    return max(values, key=lambda value: value.number) if len(values) == len(WRNS) else None
 
 
 def _epsilons(scores: Scores) -> list[float]:
@@ -29,8 +29,8 @@ def _epsilons(scores: Scores) -> list[float]:
 
 def _earlier(scores: Scores, epsilon: float, roles: Sequence[str] = (PRIOR, SCATTERNET)) -> Value | None:
     """The best that others had with no more epsilon."""
-    found = [value for role in roles if (value := scores.best(CIFAR10, role, epsilon))]
-    return max(found, key=lambda value: value.number, default=None)
+    values = [value for role in roles if (value := scores.best(CIFAR10, role, epsilon))]
+    return max(values, key=lambda value: value.number, default=None)
 
 
 def best_from_three(evidence: Evidence) -> Finding:
@@ -59,8 +59,8 @@ def scatternet_first(evidence: Evidence) -> Finding:
             Part.of("ε ≥ 3: the better Wide ResNet over the ScatterNet model at no more ε", high),
         ]
 
-    found = by_roles(evidence, parts, "wrn-16-4 and wrn-40-4 (CIFAR-10, below ε = 3 and above, all records)")
-    return noted(found, _capacity())
+    finding = by_roles(evidence, parts, "wrn-16-4 and wrn-40-4 (CIFAR-10, below ε = 3 and above, all records)")
+    return noted(finding, _capacity())
 
 
 def _capacity() -> str:
@@ -104,16 +104,16 @@ def imagenet(evidence: Evidence) -> Finding:
     target = evidence.printed.values[IMAGENET, "scratch-imagenet", 8.0]
 
     def parts(scores: Scores) -> list[Part]:
-        found = scores.get(IMAGENET, "scratch-imagenet", 8.0)
+        accuracy = scores.get(IMAGENET, "scratch-imagenet", 8.0)
         return [
-            Part.of("At ε = 8 over ResNet-18 at ε = 13.2", [("8", found, scores.best(IMAGENET, PRIOR))]),
-            Part.not_below(f"Not below the printed {target.mean}", [("8", found, level(scores, IMAGENET, target))]),
+            Part.of("At ε = 8 over ResNet-18 at ε = 13.2", [("8", accuracy, scores.best(IMAGENET, PRIOR))]),
+            Part.not_below(f"Not below the printed {target.mean}", [("8", accuracy, level(scores, IMAGENET, target))]),
         ]
 
-    found = by_roles(evidence, parts, "scratch-imagenet (ImageNet-1k, ε = 8, all records)")
+    finding = by_roles(evidence, parts, "scratch-imagenet (ImageNet-1k, ε = 8, all records)")
     (setting,) = [setting for setting in settings(evidence) if setting.table == "15"]
     epochs = setting.steps * setting.batch / records(evidence, IMAGENET)[0]
-    return noted(found, f"Table 15's {setting.steps:,} updates are {epochs:.0f} epochs")
+    return noted(finding, f"Table 15's {setting.steps:,} updates are {epochs:.0f} epochs")
 
 
 def without_privacy(evidence: Evidence) -> Finding:

@@ -38,10 +38,10 @@ def _statistics(evidence: Evidence, metric: str) -> dict[tuple[str, float], str]
 
 def no_violation(evidence: Evidence) -> Finding:
     """Judge the claim: every lower bound lies below the nominal epsilon."""
-    found = _statistics(evidence, "eps_lower_bound")
-    above = [f"{size}, ε = {number(e)}" for (size, e), value in found.items() if float(value) >= e]
-    share = max(float(value) / e for (_, e), value in found.items())
-    text = f"{len(found) - len(above)} of {len(found)} lower bounds of Table 9 below the nominal ε, at most {share:.0%}"
+    lower = _statistics(evidence, "eps_lower_bound")
+    above = [f"{size}, ε = {number(e)}" for (size, e), value in lower.items() if float(value) >= e]
+    share = max(float(value) / e for (_, e), value in lower.items())
+    text = f"{len(lower) - len(above)} of {len(lower)} lower bounds of Table 9 below the nominal ε, at most {share:.0%}"
     text += f"; not {', '.join(above)}" if above else ""
     runs = _attacked(evidence)
     if not runs:
@@ -117,9 +117,9 @@ def blank_canary(evidence: Evidence) -> Finding:
         for tried in run.black_box["tried"]:
             setting = (tried["learning_rate"], tried["clipping_norm"], tried.get("steps"))
             settings.setdefault(setting, {})[tried["canary"]] = tried["distance"]
-        several = [found for found in settings.values() if len(found) > 1 and "blank" in found]
+        several = [distances for distances in settings.values() if len(distances) > 1 and "blank" in distances]
         counted += len(several)
-        won += sum(found["blank"] == max(found.values()) for found in several)
+        won += sum(distances["blank"] == max(distances.values()) for distances in several)
     if not counted:
         return undecided(f"{_NO_AUDIT}, with a blank image among several canaries", printed)
     runs = [run for run in _attacked(evidence) if run.black_box["chosen"]["canary"] != "blank"]

@@ -26,8 +26,8 @@ def larger_batches(evidence: Evidence) -> Finding:
     if measured(groups):
         gaps = ends(groups, value=gap)
         parts.append(Part.of("What training records are ahead of test records, largest over smallest", gaps))
-    found = on_cells(parts, "The study has no cells of several batch sizes in the role batches")
-    return noted(found, "Figure 2 alone; section 5 has a gain of about 8 points from B = 256 to 16,384")
+    finding = on_cells(parts, "The study has no cells of several batch sizes in the role batches")
+    return noted(finding, "Figure 2 alone; section 5 has a gain of about 8 points from B = 256 to 16,384")
 
 
 def optimal_settings(deep: bool) -> Callable[[Evidence], Finding]:

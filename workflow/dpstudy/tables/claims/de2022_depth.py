@@ -30,8 +30,8 @@ def _groups(scores: Scores, augmented: bool) -> list[list[Run]]:
 
 
 def _best(runs: Sequence[Run], early: bool) -> Value | None:
-    found = [value for run in runs if (value := _early(run) if early else run.accuracy)]
-    return max(found, key=lambda value: value.number, default=None)
+    values = [value for run in runs if (value := _early(run) if early else run.accuracy)]
+    return max(values, key=lambda value: value.number, default=None)
 
 
 def _name(run: Run) -> str:

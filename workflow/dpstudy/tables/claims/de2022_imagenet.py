@@ -65,9 +65,9 @@ def depth_and_mode(evidence: Evidence) -> Finding:
     """Judge the claim: deeper NF-ResNets are better in both modes, and the last layer alone is slightly better."""
     batch, sigma, epochs, delta, epsilon = _FIGURE_4
     size = records(evidence, IMAGENET)[0]
-    found = spent(sigma, round(epochs * size / batch), batch / size, delta)
-    text = f"B = {batch:,}, σ = {sigma}, N = {size:,}, {epochs} epochs spend ε = {upper_bound(found, places=2)}"
-    if abs(found / epsilon - 1) > _ABOUT:
+    epsilon_spent = spent(sigma, round(epochs * size / batch), batch / size, delta)
+    text = f"B = {batch:,}, σ = {sigma}, N = {size:,}, {epochs} epochs spend ε = {upper_bound(epsilon_spent, places=2)}"
+    if abs(epsilon_spent / epsilon - 1) > _ABOUT:
         return decided(False, COMPUTED, text)
 
     def parts(scores: Scores) -> list[Part]:
@@ -94,10 +94,10 @@ def more_images(evidence: Evidence) -> Finding:
     """Judge the claim: pre-training on JFT-4B is better than on JFT-300M at every epsilon."""
     (one,) = [one for one in settings(evidence) if (one.table, one.epsilon) == ("21", 8.0)]
     size = records(evidence, IMAGENET)[0]
-    epochs, found = one.steps * one.batch / size, one.spent(size)
+    epochs, epsilon_spent = one.steps * one.batch / size, one.spent(size)
     text = f"Table 21 at ε = 8: {epochs:.0f} epochs, said to be about {_FIGURE_5_EPOCHS}; they spend "
-    text += f"ε = {upper_bound(found, places=2)}"
-    if abs(epochs / _FIGURE_5_EPOCHS - 1) > _ROUGHLY or abs(found / one.epsilon - 1) > _ABOUT:
+    text += f"ε = {upper_bound(epsilon_spent, places=2)}"
+    if abs(epochs / _FIGURE_5_EPOCHS - 1) > _ROUGHLY or abs(epsilon_spent / one.epsilon - 1) > _ABOUT:
         return decided(False, COMPUTED, text)
 
     def parts(scores: Scores) -> list[Part]:

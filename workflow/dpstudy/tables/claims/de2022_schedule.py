@@ -59,9 +59,9 @@ def optimal_noise(deep: bool) -> Callable[[Evidence], Finding]:
                 for name, end in (("least", 0), ("most", -1))
             ]
         missing = "The study has no cells at three or more noise multipliers in the role noise"
-        found = on_cells(parts, f"{missing} with WRN-40-4" if deep else missing)
+        finding = on_cells(parts, f"{missing} with WRN-40-4" if deep else missing)
         text = ", ".join(f"σ = {setting(run, 'noise_multiplier'):g}, T = {setting(run, 'steps'):,}" for run in best)
-        return noted(found, here=f"Best between: {text}" if best else "")
+        return noted(finding, here=f"Best between: {text}" if best else "")
 
     return claim
 
@@ -74,25 +74,25 @@ def noise_at_the_optimum(evidence: Evidence) -> Finding:
     """Judge the claim of Figure 6 on the optimum, and whether its noise and steps spend the stated epsilon."""
     sigma, steps, batch, delta, epsilon = _OPTIMUM
     size = records(evidence, CIFAR10)[1]
-    found = spent(sigma, steps, batch / size, delta)
-    text = f"σ = {sigma:g}, T = {steps:,}, B = {batch:,}, N = {size:,} spend ε = {upper_bound(found, places=2)}"
-    if abs(found / epsilon - 1) > _ABOUT:
+    epsilon_spent = spent(sigma, steps, batch / size, delta)
+    text = f"σ = {sigma:g}, T = {steps:,}, B = {batch:,}, N = {size:,} spend ε = {upper_bound(epsilon_spent, places=2)}"
+    if abs(epsilon_spent / epsilon - 1) > _ABOUT:
         return decided(False, COMPUTED, text)
     return noted(optimal_noise(deep=False)(evidence), text)
 
 
 def three_rules(evidence: Evidence) -> Finding:
     """Judge the claim: steps have an optimum, more epochs and larger batches help, and the rate has two regimes."""
-    found = [judge(evidence) for judge in (optimal_noise(False), larger_batches, optimal_settings(False))]
-    verdicts = {each.verdict for each in found}
+    findings = [judge(evidence) for judge in (optimal_noise(False), larger_batches, optimal_settings(False))]
+    verdicts = {each.verdict for each in findings}
     verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
-    here = ". ".join(f"({i}) {each.here}" for i, each in enumerate(found, start=1))
+    here = ". ".join(f"({i}) {each.here}" for i, each in enumerate(findings, start=1))
     return Finding(verdict, "" if verdict == OPEN else CELLS, "", here)
 
 
 def steps_with_epsilon(evidence: Evidence) -> Finding:
     """Judge the claim: the best number of steps grows in proportion to epsilon."""
-    exponents = {table: _exponent(found) for table, found in _by_table(evidence).items()}
+    exponents = {table: _exponent(of_table) for table, of_table in _by_table(evidence).items()}
     wrong = [table for table, exponent in exponents.items() if abs(exponent - 1) > _LINEAR]
     text = "T as a power of ε in the tables of best settings, 1 being linear: "
     text += ", ".join(f"Table {table} {exponent:.2f}" for table, exponent in exponents.items())
@@ -112,10 +112,10 @@ def _by_table(evidence: Evidence) -> dict[str, list[Setting]]:
         if not math.isinf(one.epsilon):
             tables.setdefault(one.table, []).append(one)
     kept = {}
-    for table, found in tables.items():
-        sizes = [one.batch for one in found]
-        kept[table] = [one for one in found if one.batch == max(sizes, key=sizes.count)]
-    return {table: found for table, found in kept.items() if len({one.epsilon for one in found}) > 1}
+    for table, of_table in tables.items():
+        sizes = [one.batch for one in of_table]
+        kept[table] = [one for one in of_table if one.batch == max(sizes, key=sizes.count)]
+    return {table: of_table for table, of_table in kept.items() if len({one.epsilon for one in of_table}) > 1}
 
 
 def _exponent(found: Sequence[Setting]) -> float:
@@ -148,18 +148,18 @@ def _nearest(group: Sequence[Run], steps: float) -> Run:
 
 def cost(evidence: Evidence) -> Finding:
     """Judge the claim: private training takes more time per update, and more epochs."""
-    found = {}
+    epochs_by_layers = {}
     for one in settings(evidence):
         if one.table == "23":
             epochs = one.steps * one.batch / records(evidence, one.dataset)[0]
-            found[one.method.partition("(")[2].rstrip(")"), math.isinf(one.epsilon)] = epochs
+            epochs_by_layers[one.method.partition("(")[2].rstrip(")"), math.isinf(one.epsilon)] = epochs
     text = ", ".join(
-        f"{layers}: {epochs:.0f} epochs with privacy, {found[layers, True]:.0f} without"
-        for (layers, free), epochs in found.items()
+        f"{layers}: {epochs:.0f} epochs with privacy, {epochs_by_layers[layers, True]:.0f} without"
+        for (layers, free), epochs in epochs_by_layers.items()
         if not free
     )
     text = f"Table 23, Places-365: {text}"
-    if any(epochs <= found[layers, True] for (layers, free), epochs in found.items() if not free):
+    if any(epochs <= epochs_by_layers[layers, True] for (layers, free), epochs in epochs_by_layers.items() if not free):
         return decided(False, PRINTED, text)
     return undecided(
         "How long an update takes is not measured: cells without privacy compute gradients record by record as well",

@@ -47,11 +47,11 @@ def _pooled(values: Iterable[Value]) -> float | None:
 
 def average(values: Iterable[Value | None]) -> Value | None:
     """The mean of the values that exist; None where none does."""
-    there = [value for value in values if value is not None and value.mean is not None]
-    if not there:
+    known = [value for value in values if value is not None and value.mean is not None]
+    if not known:
         return None
-    error = _pooled(there)
-    return Value(sum(value.number for value in there) / len(there), None if error is None else error / len(there))
+    error = _pooled(known)
+    return Value(sum(value.number for value in known) / len(known), None if error is None else error / len(known))
 
 
 def compare(left: Value | None, right: Value | None) -> int | None:
@@ -149,6 +149,6 @@ class Grid:
         }
         if methods is not None and set(methods) - {method for method, _ in rows}:
             return None
-        found = list(rows.values())
-        numbers = [value for value in found if value.mean is not None]
-        return max(numbers, key=lambda value: value.number) if numbers else found[0] if found else None
+        candidates = list(rows.values())
+        numbers = [value for value in candidates if value.mean is not None]
+        return max(numbers, key=lambda value: value.number) if numbers else candidates[0] if candidates else None

@@ -109,9 +109,9 @@ def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -
         StudyError: a claim whose entry does not say how it is judged, and that no function judges.
     """
     wanted = {name: row for name, row in claims_of(paper).items() if sections is None or row["section"] in sections}
-    found = [(row, _judge_of(paper, name, row)(evidence)) for name, row in wanted.items()]
+    findings = [(row, _judge_of(paper, name, row)(evidence)) for name, row in wanted.items()]
     left_out = getattr(evidence, "left_out", ())  # where other cells decide, these are not missed
-    return [(row, noted(one, here=". ".join(left_out)) if one.verdict == OPEN else one) for row, one in found]
+    return [(row, noted(one, here=". ".join(left_out)) if one.verdict == OPEN else one) for row, one in findings]
 
 
 def judges(paper: str) -> dict[str, Callable[[Any], Finding]]:
@@ -125,28 +125,30 @@ def judges(paper: str) -> dict[str, Callable[[Any], Finding]]:
 
 def _judge_of(paper: str, claim: str, row: dict) -> Callable[[Any], Finding]:
     name = claim.replace("-", "_")
-    found = {vars(module)[name] for module in PAPERS[paper] if name in vars(module)}  # one may use another's
+    candidates = {vars(module)[name] for module in PAPERS[paper] if name in vars(module)}  # one may use another's
     if comparing.is_written(row):
         printed = role_evidence.PAPERS.get(paper)
         comparing.check(claim, row, paper, (*ROLES[paper], *printed.cited) if printed else ())
-        found.add(partial(comparing.finding, row, printed))
-    if len(found) != 1:
+        candidates.add(partial(comparing.finding, row, printed))
+    if len(candidates) != 1:
         raise StudyError(
-            f"{paper}.yaml: {len(found)} judges of the claim {claim!r}; each needs one: `compare` or `open` in its "
-            f"entry, or a function of the name {name} in a module of dpstudy.tables.claims that `judge.PAPERS` has"
+            f"{paper}.yaml: {len(candidates)} judges of the claim {claim!r}; each needs one: `compare` or `open` in "
+            f"its entry, or a function of the name {name} in a module of dpstudy.tables.claims that `judge.PAPERS` has"
         )
-    return found.pop()
+    return candidates.pop()
 
 
 def claims_rows(judged: list[tuple[dict[str, str], Finding]]) -> tuple[tuple[str, ...], ...]:
     """Table rows of each claim: claim, verdict, what the printed numbers say, what the study's cells say."""
-    return tuple((_claim(row), _verdict(found), _stopped(found.printed), _stopped(found.here)) for row, found in judged)
+    return tuple(
+        (_claim(row), _verdict(finding), _stopped(finding.printed), _stopped(finding.here)) for row, finding in judged
+    )
 
 
 def claims_notes(paper: str, judged: list[tuple[dict[str, str], Finding]]) -> tuple[str, ...]:
     """Sentences on how many claims hold, and how they were judged."""
     counts = ", ".join(
-        f"{sum(found.verdict == verdict for _, found in judged)} {text}"
+        f"{sum(finding.verdict == verdict for _, finding in judged)} {text}"
         for verdict, text in ((HOLDS, "hold"), (FAILS, "do not hold"), (OPEN, "cannot be decided here"))
     )
     return (

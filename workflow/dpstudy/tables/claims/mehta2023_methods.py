@@ -78,11 +78,11 @@ def noise_and_classes(evidence: Evidence) -> Finding:
             if grid.classes.get(small) == grid.classes.get(large):
                 continue
             for name, place, epsilon in cells(grid.at(dataset=large)):
-                here, there = (
+                here, with_fewer = (
                     gap(grid.best(p, epsilon, [LS]), grid.best(p, epsilon, [NEWTON]))
                     for p in (place, Place(small, place.pretraining))
                 )
-                triples.append((f"{name} against {small}", here, there))
+                triples.append((f"{name} against {small}", here, with_fewer))
         return [Part.of("Lead of LS over Newton with more classes over that with fewer", triples)]
 
     noise = ", ".join(f"sqrt({m}) = {math.sqrt(m):.1f}" for m in (10, 100, 1000))

@@ -65,12 +65,12 @@ def zcdp_of_epsilon_4(evidence: Evidence) -> Finding:
         "Renyi": rdp_epsilon,
         "exact": lambda releases, delta: epsilon_of(composed_mu(releases), delta),
     }
-    found = {name: convert(events(0.154), 8e-7) for name, convert in conversions.items()}
-    text = ", ".join(f"{name} {upper_bound(epsilon, places=2)}" for name, epsilon in found.items())
+    epsilons = {name: convert(events(0.154), 8e-7) for name, convert in conversions.items()}
+    text = ", ".join(f"{name} {upper_bound(epsilon, places=2)}" for name, epsilon in epsilons.items())
     logarithm = math.log(1 / 8e-7)
     needed = (math.sqrt(logarithm + 4) - math.sqrt(logarithm)) ** 2
     text = f"ε of ρ = 0.154: {text}. By the first, ε = 4 is ρ = {needed:.3f}"
-    return decided(any(abs(epsilon - 4) < 0.1 for epsilon in found.values()), COMPUTED, text)
+    return decided(any(abs(epsilon - 4) < 0.1 for epsilon in epsilons.values()), COMPUTED, text)
 
 
 def hessian_size(evidence: Evidence) -> Finding:

@@ -30,23 +30,23 @@ def _printed(evidence: Evidence, dataset: str, method: str, epochs: int, epsilon
 def headline(evidence: Evidence) -> Finding:
     """Judge the claim: 88.0 at epsilon 8 and 84.3 at 0.1 on ImageNet-1k."""
     table_1 = _table_1(evidence, own=True)
-    found = [
+    pairs = [
         (table_1[IMAGENET, 8.0], _printed(evidence, IMAGENET, FC, 10, 8.0)),
         (table_1[IMAGENET, 0.1], _printed(evidence, IMAGENET, FC, 1, 0.1)),
     ]
-    text = "; ".join(f"Table 1 {one}, Table 2 {two}" for one, two in found)
-    if found != [(88.0, 88.0), (84.3, 84.3)]:
+    text = "; ".join(f"Table 1 {one}, Table 2 {two}" for one, two in pairs)
+    if pairs != [(88.0, 88.0), (84.3, 84.3)]:
         return decided(False, PRINTED, text)
     return undecided(f"A measurement that {_JFT}.", f"The tables agree with the abstract: {text}")
 
 
 def beats_the_state_of_the_art(evidence: Evidence) -> Finding:
     """Judge the claim: Table 1 exceeds the previous state of the art."""
-    before, own = _table_1(evidence, own=False), _table_1(evidence, own=True)
+    before, new = _table_1(evidence, own=False), _table_1(evidence, own=True)
     losses = [
-        f"{dataset} {number(epsilon)}" for (dataset, epsilon), value in before.items() if own[dataset, epsilon] <= value
+        f"{dataset} {number(epsilon)}" for (dataset, epsilon), value in before.items() if new[dataset, epsilon] <= value
     ]
-    smallest = min(own[key] - value for key, value in before.items())
+    smallest = min(new[key] - value for key, value in before.items())
     count = f"{len(before) - len(losses)} of {len(before)}"
     text = f"{count} cells of Table 1 above the previous result; smallest difference {smallest:.1f}"
     here = f"Our cells have no previous result on the same features to beat; the paper's {_JFT}."
@@ -58,7 +58,7 @@ def summary_differs_once(evidence: Evidence) -> Finding:
     differing = []
     for (dataset, epsilon), value in _table_1(evidence, own=True).items():
         grid = evidence.printed.at(dataset=dataset)
-        best = max(found.number for place in grid.places if (found := grid.best(place, epsilon)))
+        best = max(highest.number for place in grid.places if (highest := grid.best(place, epsilon)))
         if best != value:
             differing.append(f"{dataset} ε = {number(epsilon)}: {value} in Table 1, {best} in the detailed one")
     return decided(len(differing) == 1, PRINTED, "; ".join(differing) or "No cell differs")
@@ -142,10 +142,10 @@ def cifar10(evidence: Evidence) -> Finding:
 
     def parts(grid: Grid) -> list[Part]:
         grid = grid.at(CIFAR10)
-        found = [Part.of("FC with 10 epochs best of all", split(grid, exception=False))]
+        comparisons = [Part.of("FC with 10 epochs best of all", split(grid, exception=False))]
         if Place(CIFAR10, "JFT-3B") in grid.places:
-            found.append(Part.of("LS best at JFT-3B 0.01", split(grid, exception=True)))
-        return found
+            comparisons.append(Part.of("LS best at JFT-3B 0.01", split(grid, exception=True)))
+        return comparisons
 
     return on_both(evidence, parts, about_the_tables=True)
 

@@ -39,11 +39,11 @@ def _plain(name: str) -> str:
 
 def entries_of(spec: Mapping) -> list[tuple[str, int, str]]:
     """(method, epochs, entry) triples in the spec's `methods`; without epochs an entry has one."""
-    found = []
+    triples = []
     for method, given in spec.get("methods", {}).items():
         by_epochs = given if isinstance(given, Mapping) else {1: given}
-        found += [(method, int(epochs), entry) for epochs, entries in by_epochs.items() for entry in listed(entries)]
-    return found
+        triples += [(method, int(epochs), entry) for epochs, entries in by_epochs.items() for entry in listed(entries)]
+    return triples
 
 
 def roles_of(spec: Mapping) -> Iterator[tuple[str, str, str, str]]:

@@ -43,8 +43,8 @@ class Place(NamedTuple):
         """The cell's `Run` in its role, with its results."""
         _, features, entry, epsilon = self.cell
         named = f"{self.data}, {self.backbone}" if self.backbone else self.data
-        found = Run(named, self.role, f"{entry}, {features}", float(epsilon), n, accuracy, *documents, **more)
-        return replace(found, backbone=self.backbone)
+        run = Run(named, self.role, f"{entry}, {features}", float(epsilon), n, accuracy, *documents, **more)
+        return replace(run, backbone=self.backbone)
 
 
 def places(spec: Mapping, epsilons: Sequence[str], by_backbone: bool) -> Iterator[Place]:
@@ -122,7 +122,7 @@ def evidence_of(
         key = (run.dataset, run.role, run.epsilon)
         if key not in values or values[key].number < run.accuracy.number:
             values[key] = run.accuracy
-    beside = {dataset for dataset, found in sizes.items() if min(found) >= paper.least(dataset)}
+    beside = {dataset for dataset, dataset_sizes in sizes.items() if min(dataset_sizes) >= paper.least(dataset)}
     values |= {key: value for key, value in printed.values.items() if key[1] in paper.cited and key[0] in beside}
     resized = [run for run in runs if run.n not in sizes[run.dataset]]
     ours = Scores(values, whole, searches, resized)
@@ -146,7 +146,7 @@ def _runs(
     """The cells in the spec's roles, in order; not all that it names need be cells. `left_out` is told why some are no
     evidence."""
     metric = spec.get("metric", "top1")
-    accuracies, found = values_by_cell(results.summary, metric), []
+    accuracies, runs = values_by_cell(results.summary, metric), []
     for dataset, role, features, entry in roles_of(spec):
         check_names(where, "data set", [dataset], results.axes["datasets"])
         check_names(where, "role", [role], ROLES[spec["paper"]])
@@ -164,8 +164,8 @@ def _runs(
         curve = _curve(results.curves[cell], metrics, metric) if cell in results.curves else ()
         audit = read_json(results.audits[cell]) if cell in results.audits else {}
         black_box = read_json(results.black_boxes[cell]) if cell in results.black_boxes else {}
-        found.append(place.run(ledger["n"], value, metrics, ledger, curve, audit, black_box=black_box))
-    return found
+        runs.append(place.run(ledger["n"], value, metrics, ledger, curve, audit, black_box=black_box))
+    return runs
 
 
 def _curve(path, metrics: Mapping, metric: str) -> tuple[Point, ...]:
@@ -185,7 +185,7 @@ def _searches(
     name: str, spec: Mapping, results: Results, left_out: MutableMapping[str, None]
 ) -> dict[tuple[str, str], Search]:
     rows = spec.get("searches", [])
-    counterparts, found = spec.get("counterparts", {}), {}
+    counterparts, searches = spec.get("counterparts", {}), {}
     for row, laid in zip(rows, lay_searches(name, {"searches": rows}, results), strict=True):
         check_names(f"table {name}", "model", [row["label"]], MODELS)
         key = (counterparts.get(row["dataset"], {}).get("dataset", row["dataset"]), row["label"])
@@ -194,15 +194,15 @@ def _searches(
         if why := next(filter(None, (why_another(row["dataset"], key[0], count) for count in classes)), ""):
             left_out[why] = None
             continue
-        if key in found:
+        if key in searches:
             raise StudyError(f"table {name}: two searches stand for the {key[1]} model on {key[0]}; pool their cells")
         trials = [
             trial | {BY_LABEL: cell.get("label")}
             for cell, trial in pooled(row, results.trials)
             if trial["state"] == "complete"
         ]
-        found[key] = Search({statistic: laid.statistic(statistic) for statistic in STATISTICS}, trials, laid.failed)
-    return found
+        searches[key] = Search({statistic: laid.statistic(statistic) for statistic in STATISTICS}, trials, laid.failed)
+    return searches
 
 
 def curve_value(run: Run, epsilon: float) -> Value | None:

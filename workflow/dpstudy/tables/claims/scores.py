@@ -95,8 +95,8 @@ class Scores:
     def best(self, dataset: str, role: str, most: float = math.inf) -> Value | None:
         """The highest number of a role at finite epsilons up to `most`."""
         epsilons = [e for e in self.epsilons(dataset, role) if e <= most and not math.isinf(e)]
-        found = [self.values[dataset, role, epsilon] for epsilon in epsilons]
-        return max(found, key=lambda value: value.number, default=None)
+        values = [self.values[dataset, role, epsilon] for epsilon in epsilons]
+        return max(values, key=lambda value: value.number, default=None)
 
     def pairs(
         self, left: str, right: str, datasets: Sequence[str] = (), private: bool = True

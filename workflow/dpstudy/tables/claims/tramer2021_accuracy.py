@@ -46,13 +46,13 @@ def linear_over_cnns(evidence: Evidence) -> Finding:
 
     def parts(scores: Scores) -> list[Part]:
         at_their_best = [(d, scores.best(d, "linear", 3), scores.best(d, PRIOR)) for d in scores.datasets]
-        found = [
+        every = [
             Part.of("Linear over CNN", scores.pairs("linear", "cnn")),
             Part.of("Linear over earlier results at the same ε", scores.pairs("linear", PRIOR)),
             Part.not_below("Linear up to ε = 3 not below the best earlier result at any ε", at_their_best),
             Part.of("Along training, when the CNN had spent as much", along(scores)),
         ]
-        return [found[0], *(part for part in found[1:] if part.counted)]  # a study may compare in one way only
+        return [every[0], *(part for part in every[1:] if part.counted)]  # a study may compare in one way only
 
     return by_roles(evidence, parts, "linear and cnn")
 
@@ -107,8 +107,8 @@ def end_points(evidence: Evidence) -> Finding:
         for e in (1, 2)
         if (value := curve_value(run, e))
     ]
-    found = on_cells([part], "The study has no training curves in the roles linear and cnn with a printed end point")
-    return replace(found, here=". ".join([found.here, *([", ".join(stops)] if stops else [])]))
+    finding = on_cells([part], "The study has no training curves in the roles linear and cnn with a printed end point")
+    return replace(finding, here=". ".join([finding.here, *([", ".join(stops)] if stops else [])]))
 
 
 def poisson_and_shuffle(evidence: Evidence) -> Finding:

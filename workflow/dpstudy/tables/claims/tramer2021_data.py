@@ -50,9 +50,9 @@ def longer_with_more_data(evidence: Evidence) -> Finding:
             records = int(row["dataset"].partition("N=")[2].removesuffix("K)"))
             series.setdefault((row["model"], row["parameter"]), []).append((records, Fraction(row["value"])))
     rising = {
-        name: all(a[1] <= b[1] for a, b in zip(sorted(found), sorted(found)[1:], strict=False))
-        and min(found)[1] < max(found)[1]
-        for name, found in series.items()
+        name: all(a[1] <= b[1] for a, b in zip(sorted(points), sorted(points)[1:], strict=False))
+        and min(points)[1] < max(points)[1]
+        for name, points in series.items()
     }
     text = ", ".join(
         f"{model}: {'epochs' if parameter.startswith('epochs') else 'base rate'} "

@@ -26,12 +26,12 @@ def _against(
     scores: Scores, datasets: Sequence[str], left: tuple[str, str], right: tuple[str, str]
 ) -> list[tuple[str, Value, Value]]:
     """(data set, a statistic of one model, a statistic of another); each is (model, statistic)."""
-    found = []
+    pairs = []
     for dataset in datasets:
         one, other = (scores.searches.get((dataset, model)) for model, _ in (left, right))
         if one is not None and other is not None:
-            found.append((dataset, Value(one.statistics[left[1]]), Value(other.statistics[right[1]])))
-    return found
+            pairs.append((dataset, Value(one.statistics[left[1]]), Value(other.statistics[right[1]])))
+    return pairs
 
 
 def _judged(evidence: Evidence, parts_of: Callable[[Scores], list[Part]]) -> Finding:
@@ -39,9 +39,9 @@ def _judged(evidence: Evidence, parts_of: Callable[[Scores], list[Part]]) -> Fin
     ours = evidence.ours
     failed = {key: search.failed for key, search in ours.searches.items() if search.failed}
     whole = {key: search for key, search in ours.searches.items() if key not in failed}
-    found = on_both(replace(evidence, ours=replace(ours, searches=whole)), parts_of, True, _MISSING)
+    finding = on_both(replace(evidence, ours=replace(ours, searches=whole)), parts_of, True, _MISSING)
     lost = ", ".join(f"{model} on {dataset}: {count} trials failed" for (dataset, model), count in failed.items())
-    return noted(found, here=f"Left out: {lost}" if lost else "")
+    return noted(finding, here=f"Left out: {lost}" if lost else "")
 
 
 def worst_over_best(evidence: Evidence) -> Finding:
@@ -96,12 +96,12 @@ def spread(evidence: Evidence) -> Finding:
 
 def best_by_value(trials: Sequence[Mapping], parameter: str) -> dict[float | str, float]:
     """Value of a hyper-parameter -> the best trial with it, in percent, in ascending order (labels in no order)."""
-    found: dict[float | str, float] = {}
+    best: dict[float | str, float] = {}
     for trial in trials:
         if trial.get(parameter) is not None:
             value = trial[parameter] if parameter == BY_LABEL else float(trial[parameter])
-            found[value] = max(found.get(value, 0.0), trial["value"])
-    return dict(sorted(found.items()))
+            best[value] = max(best.get(value, 0.0), trial["value"])
+    return dict(sorted(best.items()))
 
 
 def maximum_is_stable(evidence: Evidence) -> Finding:

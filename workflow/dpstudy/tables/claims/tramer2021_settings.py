@@ -129,10 +129,10 @@ def normalisation_privacy(evidence: Evidence) -> Finding:
     """Judge Claim B.5: private normalisation is (alpha, alpha/sigma^2)-RDP."""
     differences, texts = [], []
     for sigma in (6.0, 8.0):
-        found = rdp_curve([Event(name, "gaussian", sigma, 1.0) for name in ("mean", "square")], _ORDERS)
+        composed = rdp_curve([Event(name, "gaussian", sigma, 1.0) for name in ("mean", "square")], _ORDERS)
         stated = [order / sigma**2 for order in _ORDERS]
-        differences += [abs(ours / theirs - 1) for ours, theirs in zip(found, stated, strict=True)]
-        texts.append(f"σ = {sigma:g}, α = {_ORDERS[1]:g}: composed {found[1]:.6f}, α/σ^2 = {stated[1]:.6f}")
+        differences += [abs(ours / theirs - 1) for ours, theirs in zip(composed, stated, strict=True)]
+        texts.append(f"σ = {sigma:g}, α = {_ORDERS[1]:g}: composed {composed[1]:.6f}, α/σ^2 = {stated[1]:.6f}")
     text = ". ".join(texts) + ". It needs fixed C1 and C2; the released code clips at a median of the private records"
     return decided(max(differences) < 1e-9, COMPUTED, text)
 
@@ -162,15 +162,15 @@ def _printed(epsilon: float) -> str:
 def scatternet_shapes(evidence: Evidence) -> Finding:
     """Judge the claim: 3,969 features of a 28x28 grey image, 15,552 of a 32x32 RGB one."""
     orders = 1 + _SCALES * _ANGLES + _ANGLES**2 * math.comb(_SCALES, 2)  # paths of order 0, 1 and 2
-    found = {name: channels * orders * (side // 2**_SCALES) ** 2 for name, (channels, side, _) in _SCATTERNETS.items()}
-    text = f"1 + J L + L^2 J(J - 1)/2 = {orders} a channel; {', '.join(f'{k} {v:,}' for k, v in found.items())}"
-    wrong = [name for name, (_, _, stated) in _SCATTERNETS.items() if found[name] != stated]
+    widths = {name: channels * orders * (side // 2**_SCALES) ** 2 for name, (channels, side, _) in _SCATTERNETS.items()}
+    text = f"1 + J L + L^2 J(J - 1)/2 = {orders} a channel; {', '.join(f'{k} {v:,}' for k, v in widths.items())}"
+    wrong = [name for name, (_, _, stated) in _SCATTERNETS.items() if widths[name] != stated]
     seen = {
         run.dataset: run.metrics["parameters"] // run.metrics["classes"] - 1
         for run in evidence.ours.of_role("linear")
-        if "parameters" in run.metrics and run.dataset in found
+        if "parameters" in run.metrics and run.dataset in widths
     }
-    differing = [name for name, features in seen.items() if features != found[name]]
+    differing = [name for name, features in seen.items() if features != widths[name]]
     here = ", ".join(f"{name}: linear models of {features:,} features" for name, features in seen.items())
     if seen:
         return Finding(FAILS if wrong or differing else HOLDS, CELLS, text, here)

@@ -44,13 +44,13 @@ def _rates(scores: Scores) -> list[Part]:
 
 def _finals(scores: Scores, left: str, right: str, datasets: Sequence[str] = ()) -> list[tuple[str, Value, Value]]:
     """(name, left, right) of every model's last accuracies in two convergence runs, whatever their epsilon."""
-    found = []
+    pairs = []
     for model in MODELS:
         for a in scores.of_role(model + left):
             matching = [b for b in scores.of_role(model + right) if (b.dataset, b.n) == (a.dataset, a.n)]
             if not datasets or a.dataset in datasets:
-                found += [(f"{a.dataset} {model}", a.accuracy, b.accuracy) for b in matching]
-    return found
+                pairs += [(f"{a.dataset} {model}", a.accuracy, b.accuracy) for b in matching]
+    return pairs
 
 
 def convergence(datasets: Sequence[str]):

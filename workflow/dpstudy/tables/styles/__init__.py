@@ -16,7 +16,7 @@ USUAL = {"tables": "plain", "figures": "epsilons"}  # where a spec names none
 
 def names(kind: str) -> list[str]:
     """The names of all styles of `tables` or `figures`."""
-    return sorted(found.name for found in pkgutil.iter_modules(importlib.import_module(f"{__name__}.{kind}").__path__))
+    return sorted(style.name for style in pkgutil.iter_modules(importlib.import_module(f"{__name__}.{kind}").__path__))
 
 
 def module_of(kind: str, spec: Mapping) -> str:

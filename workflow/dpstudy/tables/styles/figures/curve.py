@@ -79,14 +79,14 @@ def _read(where: str, panel: str, line: dict, x: str, metric: str, results: Resu
     cell = {key: line[key] for key in ("dataset", "features", "entry", "epsilon")}
     name = cell_path(line)
     rate = read_json(results.metrics[name])["hyperparameters"].get("sampling_rate", 1.0)
-    values, spent, there = defaultdict(list), {}, set()
+    values, spent, metrics = defaultdict(list), {}, set()
     for row in read_table(results.curves[name], ["step", "epsilon_spent", "metric", "value"]).to_pylist():
-        there.add(row["metric"])
+        metrics.add(row["metric"])
         if row["metric"] == metric:
             values[row["step"]].append(row["value"])
             spent[row["step"]] = row["epsilon_spent"]
     if not values:
-        has = ", ".join(sorted(there))
+        has = ", ".join(sorted(metrics))
         raise StudyError(f"{where}: the curve of {name} has no {metric!r}; it has {has}")
     if x == "epsilon" and None in spent.values():
         raise StudyError(f"{where}: {name} adds no noise, so it has no epsilon to plot against")
@@ -149,12 +149,12 @@ def _styles(curves: list[Curve], axes: Mapping[str, Sequence[str]]) -> dict[str,
     entries: dict[str, str] = {}
     for curve in (curve for curve in curves if not curve.cited and curve.label not in likes):
         entries.setdefault(curve.label, curve.cell["entry"])
-    own = dict(zip(entries, colours(list(entries.values()), axes), strict=True))
-    own |= {label: own[like] for label, like in likes.items()}
+    colour_of = dict(zip(entries, colours(list(entries.values()), axes), strict=True))
+    colour_of |= {label: colour_of[like] for label, like in likes.items()}
     cited = dict.fromkeys(curve.label for curve in curves if curve.cited)
     return {
         label: {"color": colour, "linestyle": dash}
-        for (label, colour), dash in zip(own.items(), dashes(list(own.values())), strict=True)
+        for (label, colour), dash in zip(colour_of.items(), dashes(list(colour_of.values())), strict=True)
     } | {label: {"color": COLOURS[-1], "marker": MARKERS[number % len(MARKERS)]} for number, label in enumerate(cited)}
 
 
@@ -203,10 +203,10 @@ def _check(where: str, spec: dict, study: Study) -> None:
         at = f"{where}.cited[{number}]"
         check_label(at, row, [*_lines(spec), *spec["cited"][:number]], "line")
         try:
-            found = along_epsilon({"metric": spec["metric"], **row["published"]})
+            points = along_epsilon({"metric": spec["metric"], **row["published"]})
         except StudyError as error:
             raise StudyError(f"{at}: {error}") from None
-        if not found:
+        if not points:
             raise StudyError(f"{at}: nothing is printed for it at a finite epsilon")
 
 

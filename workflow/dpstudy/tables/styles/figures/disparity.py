@@ -58,7 +58,7 @@ def draw(
         figure.text(0.5, 0.5, f"{metric_of(metric).label}: too few records in the groups to compare them", ha="center")
         return figure
     panels_of = [[s for s in scores if s.place[1:3] == (row["features"], row["entry"])] for row in spec["rows"]]
-    drawn = [(row, found) for row, found in zip(spec["rows"], panels_of, strict=True) if found]
+    drawn = [(row, row_scores) for row, row_scores in zip(spec["rows"], panels_of, strict=True) if row_scores]
     columns = min(len(drawn), _COLUMNS, max(1, _GROUPS_ABREAST // len(groups)))
     rows = -(-len(drawn) // columns)
     tight = max(map(len, groups)) * _LETTER > _WIDTH / columns / len(groups)
@@ -66,10 +66,10 @@ def draw(
     figure = Figure(figsize=(_WIDTH, height * rows + 0.5), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True).flatten()
     shown = [epsilon for epsilon in epsilons if any(score.place[3] == epsilon for score in scores)]
-    for i, (panel, (row, found)) in enumerate(zip(panels, drawn, strict=False)):
+    for i, (panel, (row, row_scores)) in enumerate(zip(panels, drawn, strict=False)):
         for number, epsilon in enumerate(shown):
             shift = _SPREAD * ((number + 0.5) / len(shown) - 0.5)
-            _draw_points(panel, [s for s in found if s.place[3] == epsilon], groups, shift, epsilons)
+            _draw_points(panel, [s for s in row_scores if s.place[3] == epsilon], groups, shift, epsilons)
         panel.set_xlim(-0.5, len(groups) - 0.5)
         turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if tight else {}
         panel.set_xticks(range(len(groups)), groups, **turned)
@@ -110,9 +110,9 @@ def _draw_points(panel: Axes, scores: list[Score], groups: list[str], shift: flo
     number = [each for each in epsilons if each != "inf"].index(epsilon) if epsilon != "inf" else 0
     filled: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
     style = _OPEN if epsilon == "inf" else filled | {"markeredgecolor": "white"}
-    told = [(score, score.mean) for score in scores if score.mean is not None]
-    x, means = [groups.index(score.group) + shift for score, _ in told], [mean for _, mean in told]
-    ends = [None if s.low is None or s.high is None else (s.low, s.high) for s, _ in told]
+    shown = [(score, score.mean) for score in scores if score.mean is not None]
+    x, means = [groups.index(score.group) + shift for score, _ in shown], [mean for _, mean in shown]
+    ends = [None if s.low is None or s.high is None else (s.low, s.high) for s, _ in shown]
     bars = lengths(bar(mean, None, both) for mean, both in zip(means, ends, strict=True))
     keywords: dict[str, Any] = {"linestyle": "none", "capsize": 1.5, "elinewidth": 0.7, "markeredgewidth": 0.6}
     panel.errorbar(x, means, bars, label=_name(epsilon), **keywords, **style)

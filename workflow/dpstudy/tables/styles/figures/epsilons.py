@@ -101,8 +101,8 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
     if not ours:
         raise StudyError(f"{where}: no cell of the study has {metric!r} for its data set, features and entries")
     for row in spec.get("cited", []):
-        found = _published(combine(spec, spec["dataset"], row), row["label"], spec["dataset"], epsilons, metric)
-        published += [replace(line, label=row["label"], cited=True) for line in found]
+        lines = _published(combine(spec, spec["dataset"], row), row["label"], spec["dataset"], epsilons, metric)
+        published += [replace(line, label=row["label"], cited=True) for line in lines]
     return ours + published
 
 
@@ -116,20 +116,20 @@ def _values(
     values: dict, dataset: str, features: str, entry: str, epsilon: str, base: str | None
 ) -> list[float] | None:
     """A cell's values, seed by seed; what they have more than those of the feature set `base`, where there is one."""
-    found = values.get(cell_name(dataset, features, entry, epsilon))
-    if base is None or found is None:
-        return found
+    cell_values = values.get(cell_name(dataset, features, entry, epsilon))
+    if base is None or cell_values is None:
+        return cell_values
     other = values.get(cell_name(dataset, base, entry, epsilon))
     if features == base or other is None:
         return None
-    return [mine - its for mine, its in zip(found, other, strict=True)]
+    return [mine - its for mine, its in zip(cell_values, other, strict=True)]
 
 
 def _published(filters: dict | None, kind: str, dataset: str, epsilons: list[str], metric: str) -> list[Series]:
     if filters is None:
         return []
-    found = [(epsilon, lookup({"metric": metric, **filters}, epsilon)) for epsilon in epsilons]
-    points = tuple((e, p.value, p.std, 0) for e, p in found if p is not None and p.value is not None)
+    numbers = [(epsilon, lookup({"metric": metric, **filters}, epsilon)) for epsilon in epsilons]
+    points = tuple((e, p.value, p.std, 0) for e, p in numbers if p is not None and p.value is not None)
     return [Series(f"published: {kind}", kind, dataset, "", "", points, published=True)]
 
 

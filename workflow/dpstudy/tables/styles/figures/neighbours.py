@@ -66,16 +66,16 @@ def draw_neighbours(name: str, spec: dict, results: Results) -> Drawn:
     """
     neighbours = spec.get("neighbours", NEIGHBOURS)
     folder = Path(results.features[f"{spec['dataset']}/{spec['features']}"]).parent
-    found = spacings(f"figure {name}", folder, spec.get("classes"), neighbours)
-    edges = np.histogram_bin_edges(np.concatenate([each.distances for each in found]), BINS)
-    counts = [np.histogram(each.distances, edges)[0] for each in found]
+    classes = spacings(f"figure {name}", folder, spec.get("classes"), neighbours)
+    edges = np.histogram_bin_edges(np.concatenate([each.distances for each in classes]), BINS)
+    counts = [np.histogram(each.distances, edges)[0] for each in classes]
     shared = (spec["dataset"], spec["features"], neighbours)
     bins = (float(edges[0]), float(edges[1] - edges[0]))
     rows = (
         (*shared, each.name, each.n, each.mean, each.std, *bins, *map(int, count))
-        for each, count in zip(found, counts, strict=True)
+        for each, count in zip(classes, counts, strict=True)
     )
-    return Drawn(CSV_HEADER, rows, draw(spec, found, counts, edges, neighbours))
+    return Drawn(CSV_HEADER, rows, draw(spec, classes, counts, edges, neighbours))
 
 
 def spacings(where: str, folder: str | os.PathLike, classes: list[str] | None, neighbours: int) -> list[Spacing]:
@@ -102,16 +102,16 @@ def spacings(where: str, folder: str | os.PathLike, classes: list[str] | None, n
         raise StudyError(
             f"{where}: {len(classes)} classes cannot be told apart; name at most {_LINES_TOLD_APART} in 'classes'"
         )
-    found = []
+    by_class = []
     for wanted in classes:
         number = table.classes.index(wanted)
         members = table.labels[:, number] == 1 if table.labels.ndim == 2 else table.labels == number
         points = torch.from_numpy(table.features[members].astype(np.float32))
         distances = neighbour_distances(points, neighbours).numpy() if len(points) > 1 else np.empty(0)
-        found.append(Spacing(wanted, len(points), distances.astype(np.float64)))
-    if not any(len(each.distances) for each in found):
+        by_class.append(Spacing(wanted, len(points), distances.astype(np.float64)))
+    if not any(len(each.distances) for each in by_class):
         raise StudyError(f"{where}: no class has two training records, so there is no distance to draw")
-    return found
+    return by_class
 
 
 def draw(spec: dict, found: list[Spacing], counts: list[np.ndarray], edges: np.ndarray, neighbours: int) -> Figure:

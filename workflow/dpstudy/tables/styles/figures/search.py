@@ -99,15 +99,15 @@ def _rows(panels: list[dict], views: list[View]):
 
 def _points(by: str, search: dict, trials: Mapping[str, str | os.PathLike]) -> tuple[Point, ...]:
     """The trials of a search's cells by their value; of cells without a label, none in a panel over labels."""
-    found: dict[str, list[dict]] = {}
+    trials_by_value: dict[str, list[dict]] = {}
     for cell, trial in pooled(search, trials):
         value = cell.get("label") if by == BY_LABEL else _text(trial[by])
         if value is not None:
-            found.setdefault(value, []).append(trial)
+            trials_by_value.setdefault(value, []).append(trial)
     points = []
-    for value in _ordered(found):
-        complete = tuple(trial["value"] for trial in found[value] if trial["state"] == "complete")
-        points.append(Point(value, complete, len(found[value]) - len(complete)))
+    for value in _ordered(trials_by_value):
+        complete = tuple(trial["value"] for trial in trials_by_value[value] if trial["state"] == "complete")
+        points.append(Point(value, complete, len(trials_by_value[value]) - len(complete)))
     return tuple(points)
 
 
@@ -145,12 +145,12 @@ def draw(spec: dict, views: list[View], names: Mapping[str, Sequence[str]], chan
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT * rows + 0.5), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False, sharey=spec.get("share_y", False)).flatten()
-    own = _colours(spec["searches"], names)
+    colour_of = _colours(spec["searches"], names)
     for number, (panel, options) in enumerate(zip(axes, panels, strict=False)):
         mine = [view for view in views if view.panel == number and view.points]
         ordered = _ordered(dict.fromkeys(point.value for view in mine for point in view.points))
         for view in mine:
-            _draw_view(panel, view, ordered, own[id(view.search)], joined=options["by"] != BY_LABEL)
+            _draw_view(panel, view, ordered, colour_of[id(view.search)], joined=options["by"] != BY_LABEL)
         panel.set_xticks(range(len(ordered)), ordered)
         panel.margins(x=0.08)
         panel.grid(axis="y", color="0.9", linewidth=0.5)
@@ -161,7 +161,7 @@ def draw(spec: dict, views: list[View], names: Mapping[str, Sequence[str]], chan
     draw_chance(dict.fromkeys(axes[: len(panels)], chance))
     for panel in axes[len(panels) :]:
         panel.set_axis_off()
-    handles = [Line2D([], [], color=own[id(search)], label=search["label"]) for search in spec["searches"]]
+    handles = [Line2D([], [], color=colour_of[id(search)], label=search["label"]) for search in spec["searches"]]
     grey: dict[str, Any] = {"color": "0.25", "marker": MARKERS[0]}
     handles += [Line2D([], [], label="maximum", **grey), Line2D([], [], label="median", **grey | _MEDIAN)]
     columns = min(5, len(handles))

@@ -101,13 +101,13 @@ def _title(panel: dict, number: int) -> str:
 
 def _points(where: str, panel: dict, line: dict, metrics: Mapping[str, str | os.PathLike]) -> list[Point]:
     """The points of one line, by x."""
-    found = []
+    points = []
     for part in _parts(line):
         cell = cell_path(line | part)
-        document, said = read_json(metrics[cell]), f"{where}: the cell {cell}"
-        x = part["x"] if "x" in part else _value(said, document, panel["x"])[0]
-        found.append(Point(part["features"], part["entry"], x, *_value(said, document, panel["y"])))
-    return sorted(found, key=lambda point: point.x)
+        document, place = read_json(metrics[cell]), f"{where}: the cell {cell}"
+        x = part["x"] if "x" in part else _value(place, document, panel["x"])[0]
+        points.append(Point(part["features"], part["entry"], x, *_value(place, document, panel["y"])))
+    return sorted(points, key=lambda point: point.x)
 
 
 def _value(where: str, document: dict, name: str) -> tuple[float, float | None, int | None, tuple[float, float] | None]:

@@ -74,8 +74,8 @@ def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
             point.delta,
         )
         + (point.certified, metric, point.mean, point.std, point.seeds, *(point.interval or (None, None)))
-        for line, found in zip(spec["lines"], points, strict=True)
-        for point in found
+        for line, mine in zip(spec["lines"], points, strict=True)
+        for point in mine
     )
     cells = (cell_path(line | {"dataset": dataset}) for line in spec["lines"] for dataset in spec["datasets"])
     return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes, chance_level(metric, cells, results)))
@@ -88,7 +88,7 @@ def _label(line: dict, axes: Mapping[str, Sequence[str]]) -> str:
 
 def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, results: Results) -> list[Point]:
     """The points of one line, by n."""
-    found = []
+    points = []
     for dataset in spec["datasets"]:
         cell = cell_path(line | {"dataset": dataset})
         if cell not in values:
@@ -96,12 +96,12 @@ def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, re
         ledger, (mean, _, std) = results.ledger(cell), mean_median_std(values[cell])
         interval = joined(values[cell], results.interval(cell, metric), metric)
         public = dataset, ledger["n"], ledger["delta"], ledger["epsilon"]
-        found.append(Point(*public, mean, std, len(values[cell]), interval))
-    found.sort(key=lambda point: point.n)
-    for one, other in zip(found, found[1:], strict=False):
+        points.append(Point(*public, mean, std, len(values[cell]), interval))
+    points.sort(key=lambda point: point.n)
+    for one, other in zip(points, points[1:], strict=False):
         if one.n == other.n:
             raise StudyError(f"{where}: the data sets {one.dataset!r} and {other.dataset!r} both have {one.n} records")
-    return found
+    return points
 
 
 def draw(
@@ -113,16 +113,16 @@ def draw(
 
     from dpstudy.tables.lettering import give_room, legend_place
 
-    metric, own = spec.get("metric", "top1"), colours([line["entry"] for line in spec["lines"]], axes)
+    metric, hues = spec.get("metric", "top1"), colours([line["entry"] for line in spec["lines"]], axes)
     figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
     panel = figure.subplots()
-    sizes = sorted({point.n for found in points for point in found})
+    sizes = sorted({point.n for mine in points for point in mine})
     aside = factors(len(points), sizes)
-    for line, found, colour, dash, factor in zip(spec["lines"], points, own, dashes(own), aside, strict=True):
+    for line, mine, colour, dash, factor in zip(spec["lines"], points, hues, dashes(hues), aside, strict=True):
         keywords = marker(line["features"], axes["features"]) | {"color": colour, "linestyle": dash}
         keywords |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
-        n, mean = [factor * point.n for point in found], [point.mean for point in found]
-        spread = lengths(bar(point.mean, point.std, point.interval) for point in found)
+        n, mean = [factor * point.n for point in mine], [point.mean for point in mine]
+        spread = lengths(bar(point.mean, point.std, point.interval) for point in mine)
         panel.errorbar(n, mean, spread, label=_label(line, axes), capsize=2, elinewidth=0.7, **keywords)
     draw_chance({panel: chance})
     panel.set_xscale("log")

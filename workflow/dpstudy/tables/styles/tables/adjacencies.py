@@ -51,17 +51,17 @@ def lay_adjacencies(name: str, spec: dict, results: Results) -> list[Line]:
     for row in rows:
         check_names(where, "features", [row["features"]], axes["features"])
         check_names(where, "entry", [row["entry"]], axes["entries"])
-    found = []
+    lines = []
     for dataset in datasets_of(name, spec, axes):
         for row in rows:
             for epsilon in epsilons:
                 place = (dataset, row["features"], row["entry"], epsilon)
                 if cell_name(*place) in results.ledgers:
                     ledger = results.ledger(cell_name(*place))
-                    found.append(Line(place, ledger["delta"], epsilons_by_adjacency(ledger)))
-    if not found:
+                    lines.append(Line(place, ledger["delta"], epsilons_by_adjacency(ledger)))
+    if not lines:
         raise StudyError(f"{where}: the study has no cell of its rows and epsilons")
-    return found
+    return lines
 
 
 def _sheet(name: str, spec: dict, lines: list[Line]) -> Sheet:

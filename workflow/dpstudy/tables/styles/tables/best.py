@@ -46,7 +46,7 @@ class Line:
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
     table, lines = lay_best(name, spec, results)
-    return Printed(CSV_HEADER, (_csv_row(found, table) for found in lines), (_sheet(table, lines),))
+    return Printed(CSV_HEADER, (_csv_row(line, table) for line in lines), (_sheet(table, lines),))
 
 
 def lay_best(name: str, spec: dict, results: Results) -> tuple[Table, list[Line]]:
@@ -65,10 +65,10 @@ def lay_best(name: str, spec: dict, results: Results) -> tuple[Table, list[Line]
             able = [(row, cell) for row, cell in rows if cell.competes]
             row, cell = max(able, key=lambda pair: merit(pair[1].number), default=(None, None))
             printed_there = find_all({"metric": table.metric, **where}, epsilon) if where else []
-            previous = next((found for found in printed_there if found.source), None)
+            previous = next((number for number in printed_there if number.source), None)
             published = max(
-                (found for found in printed_there if not found.source and found.value is not None),
-                key=lambda found: merit(found.value or 0.0),
+                (number for number in printed_there if not number.source and number.value is not None),
+                key=lambda number: merit(number.value or 0.0),
                 default=None,
             )
             lines.append(Line(dataset, epsilon, row, cell, previous, published))
@@ -85,17 +85,17 @@ def _without_published(spec: dict) -> dict:
 
 
 def _sheet(table: Table, lines: list[Line]) -> Sheet:
-    beside = any(found.previous or found.published for found in lines)
+    beside = any(line.previous or line.published for line in lines)
     header = ("Data set", "ε", *(("Previous",) if beside else ()), "Ours", "Method", "Epochs", "Features")
     header += ("Published", "by", "from") if beside else ()
-    datasets = dict.fromkeys(found.dataset for found in lines)
-    blocks = [[found for found in lines if found.dataset == dataset] for dataset in datasets]
+    datasets = dict.fromkeys(line.dataset for line in lines)
+    blocks = [[line for line in lines if line.dataset == dataset] for dataset in datasets]
     return Sheet(
         table.name,
         table.caption,
         header,
         "lr" + "r" * beside + "rlrl" + "rll" * beside,
-        tuple(tuple(_texts(found, table, beside, found is block[0]) for found in block) for block in blocks),
+        tuple(tuple(_texts(line, table, beside, line is block[0]) for line in block) for block in blocks),
         tuple(_notes(table, lines)),
     )
 
@@ -123,18 +123,16 @@ def _text(value: object) -> str:
 
 
 def _notes(table: Table, lines: list[Line]) -> list[str]:
-    spread = over_seeds(table.statistic, (found.cell.seeds for found in lines if found.cell))
+    spread = over_seeds(table.statistic, (line.cell.seeds for line in lines if line.cell))
     rows = len(table.rows)
     sentences = [
         f"Ours: the best {spread} among {rows} rows, of the cells whose ε is proved; the choice was made on the test "
         "split, as in the paper, and is optimistic."
     ]
-    sources = dict.fromkeys(
-        f"{found.published.paper}, Table {found.published.table}" for found in lines if found.published
-    )
+    sources = dict.fromkeys(f"{line.published.paper}, Table {line.published.table}" for line in lines if line.published)
     if sources:
         sentences.append(f"Published: {'; '.join(sources)}, method and epochs, in brackets ours minus published.")
-    cited = dict.fromkeys(found.previous.source for found in lines if found.previous)
+    cited = dict.fromkeys(line.previous.source for line in lines if line.previous)
     if cited:
         sentences.append(f"Previous: state of the art before that, {'; '.join(cited)}.")
     return [*sentences, *table.facts, *remarks(table)]

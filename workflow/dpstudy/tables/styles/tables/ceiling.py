@@ -99,7 +99,7 @@ def lay_controls(name: str, spec: dict, results: Results) -> list[Control]:
     axes = results.axes
     datasets, epsilons = datasets_of(name, spec, axes), spec.get("epsilons", axes["epsilons"])
     runs = values_by_cell(results.summary, "top1") if spec.get("controls") else {}
-    found = []
+    controls = []
     for control in spec.get("controls", []):
         check_names(f"table {name}", "features", [control["features"]], axes["features"])
         entries = [control["entry"], control["independent"]]
@@ -110,7 +110,7 @@ def lay_controls(name: str, spec: dict, results: Results) -> list[Control]:
                 if shared not in runs or honest not in runs:
                     continue
                 ceiling = results.ceiling(honest)
-                found.append(
+                controls.append(
                     Control(
                         dataset,
                         control["features"],
@@ -122,7 +122,7 @@ def lay_controls(name: str, spec: dict, results: Results) -> list[Control]:
                         ceiling,
                     )
                 )
-    return found
+    return controls
 
 
 def _run(values: list[float]) -> tuple[float, float, int]:
@@ -185,8 +185,8 @@ def _control_sheet(name: str, controls: list[Control], results: Results) -> Shee
         key = (control.dataset, control.features, control.entry, control.independent_entry)
         blocks.setdefault(key, {})[control.epsilon] = control
     laid = []
-    for (dataset, features, entry, independent), found in blocks.items():
-        line = [found.get(epsilon) for epsilon in epsilons]
+    for (dataset, features, entry, independent), by_epsilon in blocks.items():
+        line = [by_epsilon.get(epsilon) for epsilon in epsilons]
         laid.append(
             (
                 (dataset, features, entry, *(_mark(c, c.shared) if c else "–" for c in line)),

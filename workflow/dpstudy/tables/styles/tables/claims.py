@@ -69,8 +69,8 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
 
     paper, judged = spec["paper"], judge_study(name, spec, results)
     rows = (
-        (paper, row["section"], row["claim"], found.verdict, found.decided_by, found.printed, found.here)
-        for row, found in judged
+        (paper, row["section"], row["claim"], finding.verdict, finding.decided_by, finding.printed, finding.here)
+        for row, finding in judged
     )
     texts, notes = (claims_rows(judged),), claims_notes(paper, judged)
     return Printed(

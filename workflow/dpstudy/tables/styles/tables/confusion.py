@@ -47,18 +47,18 @@ def _place(content: Mapping) -> tuple[str, str, str, str]:
 
 def _lines(content: Mapping) -> Iterator[tuple]:
     for row in content["seeds"]:
-        found = row["confusion"]
-        for group, counts in found["counts"].items():
-            for label, line in zip(found["classes"], counts, strict=True):
-                for told, count in zip(found["told"], line, strict=True):
-                    yield (*_place(content), row["seed"], group, label, told, count)
+        confusion = row["confusion"]
+        for group, counts in confusion["counts"].items():
+            for label, line in zip(confusion["classes"], counts, strict=True):
+                for predicted, count in zip(confusion["told"], line, strict=True):
+                    yield (*_place(content), row["seed"], group, label, predicted, count)
 
 
 def _sheet(name: str, spec: dict, cells: Sequence[Mapping], results: Results, left_out: int) -> Sheet:
     labels = {(row["features"], row["entry"]): line_label(row) for row in spec["rows"]}
     first = cells[0]["seeds"][0]["confusion"] if cells else {"told": SEVERAL}
     several = tuple(first["told"]) == SEVERAL
-    told = ("with it", "found (%)", "without it", "left alone (%)") if several else ("n", *first["told"][:_MOST])
+    count_heads = ("with it", "found (%)", "without it", "left alone (%)") if several else ("n", *first["told"][:_MOST])
     blocks = []
     for content in cells:
         _, features, entry, epsilon = _place(content)
@@ -75,7 +75,7 @@ def _sheet(name: str, spec: dict, cells: Sequence[Mapping], results: Results, le
                     for number, (label, line) in enumerate(zip(first["classes"], lines, strict=True))
                 )
             )
-    header = ("Method", "group", "finding" if several else "is", *told)
+    header = ("Method", "group", "finding" if several else "is", *count_heads)
     notes = (
         "In percent of the test records of each row, means over seeds, without noise that would protect these records; "
         + ("a finding is told from a probability of 1/2 on." if several else "columns: what has the largest score."),
@@ -87,7 +87,7 @@ def _sheet(name: str, spec: dict, cells: Sequence[Mapping], results: Results, le
         ),
         *facts_of((cell_name(*_place(content)) for content in cells), results),
     )
-    return Sheet(name, spec.get("caption", ""), header, "lll" + "r" * len(told), tuple(blocks), notes)
+    return Sheet(name, spec.get("caption", ""), header, "lll" + "r" * len(count_heads), tuple(blocks), notes)
 
 
 def _one(counts: np.ndarray) -> list[tuple[str, ...]]:
@@ -96,8 +96,8 @@ def _one(counts: np.ndarray) -> list[tuple[str, ...]]:
 
 def _several(counts: np.ndarray) -> list[tuple[str, ...]]:
     return [
-        (f"{missed + found:.0f}", _share(found, missed + found), f"{left + told:.0f}", _share(left, left + told))
-        for left, told, missed, found in counts
+        (f"{missed + hits:.0f}", _share(hits, missed + hits), f"{left + alarms:.0f}", _share(left, left + alarms))
+        for left, alarms, missed, hits in counts
     ]
 
 

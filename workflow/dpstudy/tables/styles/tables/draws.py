@@ -46,32 +46,32 @@ class Mean:
 def _table(name: str, spec: dict, results: Results) -> Printed:
     kinds = [(row["features"], row["entry"]) for row in spec["rows"]]
     epsilons = spec.get("epsilons", results.axes["epsilons"])
-    found = {(*kind, epsilon): _mean(name, spec, results, *kind, epsilon) for kind in kinds for epsilon in epsilons}
+    means = {(*kind, epsilon): _mean(name, spec, results, *kind, epsilon) for kind in kinds for epsilon in epsilons}
     rows = (
         (*key, mean.certified, mean.guarantee, mean.draws, mean.seeds, mean.mean, mean.std, *(mean.interval or "  "))
-        for key, mean in found.items()
+        for key, mean in means.items()
         if mean
     )
-    return Printed(CSV_HEADER, rows, (_sheet(name, spec, results, epsilons, found),))
+    return Printed(CSV_HEADER, rows, (_sheet(name, spec, results, epsilons, means),))
 
 
 def _mean(name: str, spec: dict, results: Results, features: str, entry: str, epsilon: str) -> Mean | None:
     values = values_by_cell(results.summary, spec["metric"])
     names = [cell_name(each, features, entry, epsilon) for each in datasets_of(name, spec, results.axes)]
-    there = [cell for cell in names if cell in values]
-    if not there:
+    present = [cell for cell in names if cell in values]
+    if not present:
         return None
-    ledgers = [results.ledger(cell) for cell in there]
-    own = [values[cell] for cell in there]
-    mean, _, std = mean_median_std([sum(seeds) / len(seeds) for seeds in own])
+    ledgers = [results.ledger(cell) for cell in present]
+    by_draw = [values[cell] for cell in present]
+    mean, _, std = mean_median_std([sum(seeds) / len(seeds) for seeds in by_draw])
     return Mean(
         max((ledger["epsilon"] for ledger in ledgers if ledger["epsilon"] is not None), default=None),
         "/".join(dict.fromkeys(ledger["guarantee"] for ledger in ledgers)),
-        len(there),
-        min(map(len, own)),
+        len(present),
+        min(map(len, by_draw)),
         mean,
         std,
-        over_draws(own, _tested(there, results), spec["metric"]),
+        over_draws(by_draw, _tested(present, results), spec["metric"]),
     )
 
 

@@ -63,10 +63,10 @@ def _best(values: Mapping[Cell, float], merit: Callable[[float], float]) -> set[
 
 def blocks(table: Table) -> dict[tuple[str, str], list[Row]]:
     """(data set, group) -> its rows, in order."""
-    found: dict[tuple[str, str], list[Row]] = {}
+    rows_by_group: dict[tuple[str, str], list[Row]] = {}
     for row in table.rows:
-        found.setdefault((row.dataset, row.group), []).append(row)
-    return found
+        rows_by_group.setdefault((row.dataset, row.group), []).append(row)
+    return rows_by_group
 
 
 def to_latex(table: Table) -> str:

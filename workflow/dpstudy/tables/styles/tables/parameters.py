@@ -33,9 +33,9 @@ class Counted:
 
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
-    found = lay_parameters(name, spec, results)
-    rows = ((row.label, *row.place, row.parameters, row.published, row.layers) for row in found)
-    return Printed(CSV_HEADER, rows, (_sheet(name, spec, found),))
+    models = lay_parameters(name, spec, results)
+    rows = ((row.label, *row.place, row.parameters, row.published, row.layers) for row in models)
+    return Printed(CSV_HEADER, rows, (_sheet(name, spec, models),))
 
 
 def lay_parameters(name: str, spec: dict, results: Results) -> list[Counted]:
@@ -44,7 +44,7 @@ def lay_parameters(name: str, spec: dict, results: Results) -> list[Counted]:
     Raises:
         StudyError: a name that the study does not have, or a row without any cell.
     """
-    found = []
+    models = []
     for row in spec["models"]:
         where, dataset = f"table {name}", row.get("dataset", datasets_of(name, spec, results.axes)[0])
         check_names(where, "data set", [dataset], results.axes["datasets"])
@@ -56,7 +56,7 @@ def lay_parameters(name: str, spec: dict, results: Results) -> list[Counted]:
         if cell is None:
             raise StudyError(f"{where}: the study has no cell of {'/'.join(place)}, whose parameters could be counted")
         model = row.get("published")
-        found.append(
+        models.append(
             Counted(
                 row.get("label", row["entry"]),
                 place,
@@ -65,7 +65,7 @@ def lay_parameters(name: str, spec: dict, results: Results) -> list[Counted]:
                 printed_layers.parameters(model) if model else None,
             )
         )
-    return found
+    return models
 
 
 def _sheet(name: str, spec: dict, rows: list[Counted]) -> Sheet:

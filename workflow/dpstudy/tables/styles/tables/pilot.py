@@ -64,15 +64,15 @@ def _text(value: object) -> str:
 
 
 def _sheet(name: str, spec: dict, blocks: list[list[Attacked]], results: Results) -> Sheet:
-    found = [_tried(block, results) for block in blocks]
-    rows = [tuple((one.label, *one.grid) for one in found)]
+    grids = [_tried(block, results) for block in blocks]
+    rows = [tuple((one.label, *one.grid) for one in grids)]
     if paper := spec.get("paper"):
         rows.append(tuple(_printed(paper)))
-    told = "; ".join(
+    distances = "; ".join(
         f"|D| = {one.label}: " + ", ".join(f"{canary} {mean:.2f}" for canary, mean in one.distances.items())
-        for one in found
+        for one in grids
     )
-    note = f"Total variation distance between Gaussians fitted to the losses, mean over settings and ε. {told}."
+    note = f"Total variation distance between Gaussians fitted to the losses, mean over settings and ε. {distances}."
     return Sheet(name, spec.get("caption", ""), _HEADER, "l" + "l" * len(_PRINTED), tuple(rows), (note,))
 
 
@@ -81,11 +81,11 @@ def _printed(paper: str) -> list[tuple[str, ...]]:
     rows = [row for row in published_rows(HYPERPARAMETERS, paper) if row["table"] == _TABLE]
     named = [row["dataset"].partition("(")[2].rstrip(")") for row in rows]
     sizes = dict.fromkeys(size for size in named if " and " not in size)
-    found = []
+    lines = []
     for size in sizes:
         of = {row["parameter"]: row["value"].strip("{}") for row in rows if size in row["dataset"]}
-        found.append((f"paper, {size}", *(of.get(name, "–") for name in _PRINTED)))
-    return found
+        lines.append((f"paper, {size}", *(of.get(name, "–") for name in _PRINTED)))
+    return lines
 
 
 STYLE = TableStyle(

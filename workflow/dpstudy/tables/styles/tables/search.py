@@ -15,14 +15,14 @@ CSV_HEADER = ("row", "dataset", "epsilon", "trials", "failed", *STATISTICS, *(f"
 
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
-    found = lay_searches(name, spec, results)
+    searches = lay_searches(name, spec, results)
     rows = (
         (row.label, row.dataset, row.epsilon, len(row.values) + row.failed, row.failed)
         + tuple(round(row.statistic(s), 4) for s in STATISTICS)
         + tuple(row.published.get(s) for s in STATISTICS)
-        for row in found
+        for row in searches
     )
-    return Printed(CSV_HEADER, rows, (_sheet(name, spec, found),))
+    return Printed(CSV_HEADER, rows, (_sheet(name, spec, searches),))
 
 
 def _sheet(name: str, spec: dict, rows: list[Found]) -> Sheet:

@@ -57,9 +57,9 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
     if all(cell.ours is None for row in rows for cell in row.cells):
         raise StudyError(f"{where}: the study has none of its cells, or {metric!r} in none of them")
     private = private_tests([dataset], results.axes)
-    told = facts_of((cell.name for row in rows for cell in row.cells), results)
+    sentences = facts_of((cell.name for row in rows for cell in row.cells), results)
     heads = tuple(column.get("label", column["features"]) for column in spec["columns"])
-    return Table(name, spec.get("caption", ""), metric, statistic, (), tuple(rows), private, heads, told)
+    return Table(name, spec.get("caption", ""), metric, statistic, (), tuple(rows), private, heads, sentences)
 
 
 def _sheet(table: Table) -> Sheet:

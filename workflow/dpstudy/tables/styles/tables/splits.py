@@ -39,15 +39,15 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
 
 def lay_splits(name: str, spec: dict, results: Results) -> list[Line]:
     """The lines of a table, in config order: data sets, then the public sets that have a counterpart."""
-    found, private = [], datasets_of(name, spec, results.axes)
+    lines, private = [], datasets_of(name, spec, results.axes)
     publics = [source for source in results.splits if source not in results.axes["datasets"]]
     for dataset in [*private, *(source for source in publics if source in spec.get("counterparts", {}))]:
         manifests = {split: read_json(path) for split, path in results.splits[dataset].items()}
         rows = {split: manifests[split]["rows"] if split in manifests else None for split in SPLITS}
         called = spec.get("counterparts", {}).get(dataset, {}).get("dataset")
         printed = _printed(spec.get("paper"), called, rows["validation"] is None)
-        found.append(Line(dataset, len(manifests["train"]["classes"]), rows, printed))
-    return found
+        lines.append(Line(dataset, len(manifests["train"]["classes"]), rows, printed))
+    return lines
 
 
 def _printed(paper: str | None, dataset: str | None, whole: bool) -> dict[str, int | None]:
