@@ -39,7 +39,8 @@ _HEAD = f"""\
 `make leaderboard` writes this page from `workflow/published/leaderboard.csv`, the lines of
 private-machinelearning.github.io as of {AS_OF}, and from what was recorded; [leaderboard.yaml](leaderboard.yaml) has
 our lines in its form. Accuracy in percent; ours is a mean over seeds, at a certified ε of at most the listed one and no
-larger δ. Images that a program drew from nothing are no public data. An empty place: nothing was recorded yet.
+larger δ (one at a smaller ε, where nothing better was recorded). Images that a program drew from nothing are no public
+data. An empty place: nothing was recorded yet.
 """
 
 

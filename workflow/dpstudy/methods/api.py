@@ -26,7 +26,7 @@ from dpstudy.methods.calibrated import Calibrated, check_enough
 from dpstudy.methods.problem import Problem, check_fit, check_plan
 from dpstudy.methods.result import Result
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.ledger import SHARED_NOISE, build_ledger, check_run
+from dpstudy.privacy.ledger import FEATURES_BROUGHT, SHARED_NOISE, build_ledger, check_run
 from dpstudy.privacy.noise import MODES, NoiseSource
 from dpstudy.schema.methods import is_beyond_target, method_schema
 from dpstudy.schema.validating import check_hyperparameters
@@ -73,7 +73,7 @@ def fit(
         subjects = subjects_of(subjects, len(features))
     n = _count_units(unit, subjects, per_subject, len(features))
     budget = Budget(epsilon_of(epsilon), delta_of(delta, n), accounting)
-    not_accounted = [CLASSES_READ] if classes is None and labels.ndim == 1 else []
+    not_accounted = [FEATURES_BROUGHT, *([CLASSES_READ] if classes is None and labels.ndim == 1 else [])]
     classes = classes_of(labels, classes)
     shape = shape_of(shape, features.shape[1])
     records, averaged = per_subject if unit == "subject" else 1, _averages(contributions, name, unit)

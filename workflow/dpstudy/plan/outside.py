@@ -7,6 +7,7 @@ from dpstudy.data.names import LABELS, may_be_numbered
 from dpstudy.data.own import own_sources, test_is_public
 from dpstudy.features import parts_of
 from dpstudy.plan.sources import numbered
+from dpstudy.privacy.ledger import FEATURES_BROUGHT
 from dpstudy.schema.methods import BENCHMARKS, method_schema
 
 KEPT_NUMBERS = (
@@ -62,7 +63,7 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
         if not isinstance(origin, str)
     ]
     if options["extractor"] == "precomputed":
-        sentences.append("The features were brought: what they were made with is not known to this ledger.")
+        sentences.append(FEATURES_BROUGHT)
     if any(
         part["scaling"] == "cifar" or (part.get("model"), part["scaling"]) == ("resnext29-cifar", "model")
         for part in parts

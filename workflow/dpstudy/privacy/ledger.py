@@ -17,6 +17,7 @@ from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.secure_noise import LARGEST
 from dpstudy.privacy.trade_off import trade_off
 
+FEATURES_BROUGHT = "The features were brought: what they were made with is not known to this ledger."
 SHARED_NOISE = (
     "One noise vector was added to every class and step (shared_noise, a control): differences between classes are "
     "released without noise, so there is no guarantee."
