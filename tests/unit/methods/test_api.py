@@ -10,7 +10,7 @@ from scipy import sparse
 import dpstudy
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import least_squares
-from dpstudy.methods.api import CLASSES_READ
+from dpstudy.methods.api import CLASSES_READ, FEATURES_BROUGHT
 from dpstudy.methods.problem import Fit
 from dpstudy.models.linear import LinearModel
 from dpstudy.schema import validating
@@ -175,6 +175,7 @@ def test_the_ledger_says_that_labels_chose_the_number_of_classes(rows):
         for labels, options in ((rows[1], {}), (rows[1], {"classes": 3}), (np.eye(3, dtype=int)[rows[1]], {}))
     )
     assert said == [CLASSES_READ, *given] and columns == given
+    assert given[0] == FEATURES_BROUGHT  # what they were made with nobody told
 
 
 def test_a_method_without_a_schema_is_told_where_it_belongs(rows, monkeypatch):

@@ -73,7 +73,7 @@ def fit(
         subjects = subjects_of(subjects, len(features))
     n = _count_units(unit, subjects, per_subject, len(features))
     budget = Budget(epsilon_of(epsilon), delta_of(delta, n), accounting)
-    not_accounted = [FEATURES_BROUGHT, *([CLASSES_READ] if classes is None and labels.ndim == 1 else [])]
+    not_accounted = [*([CLASSES_READ] if classes is None and labels.ndim == 1 else []), FEATURES_BROUGHT]
     classes = classes_of(labels, classes)
     shape = shape_of(shape, features.shape[1])
     records, averaged = per_subject if unit == "subject" else 1, _averages(contributions, name, unit)
