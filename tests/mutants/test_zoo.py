@@ -1,5 +1,7 @@
 """The zoo fits the library, a page says what is in it, and a few of its faults are caught (`make mutants`: all)."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -12,7 +14,10 @@ MUTANTS = load()
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
 def test_a_mutant_can_be_applied_and_its_tests_are_there(mutant):
-    mutant.applied(ROOT)
+    text = mutant.applied(ROOT)
+    undefined = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", "--quiet", "-"]
+    said = subprocess.run(undefined, input=text, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, f"it would break the program, and be no fault of privacy:\n{said.stdout}"
     for test in mutant.tests:
         file, _, name = test.partition("::")
         assert f"def {name.partition('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8"), test
