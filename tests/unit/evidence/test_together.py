@@ -83,6 +83,16 @@ def test_reduced_cells_are_judged_study_by_study_and_where_their_study_was_not()
     assert pooled.verdict == HOLDS and "s: by its own documents" in pooled.numbers
 
 
+def test_stand_ins_judge_the_sections_that_their_table_names():
+    half = [line("s", "linear", "3", 98.9, kind="reduced"), line("s", "cnn", "3", 98.0, kind="reduced")]
+    whole = [line("s", "linear", "3", 98.9), line("s", "cnn", "3", 98.0)]
+    table = STUDY["tables"]["claims"]
+    for sections, judged in ((["3.2"], False), (["Abstract; 3.2; Figure 1"], True)):
+        study = load(STUDY | {"tables": {"claims": table | {"sections": sections}}})
+        assert bool(of(judged_together([study], half), OVER_CNNS)) == judged
+        assert of(judged_together([study], whole), OVER_CNNS)
+
+
 def test_a_claim_that_needs_what_was_not_recorded_is_left_to_its_study(monkeypatch):
     asked = []
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evidence.measured import FULL, Measured
-from dpstudy.evidence.verdicts import Verdict
+from dpstudy.evidence.verdicts import Verdict, may_judge
 from dpstudy.plan.documents import claims_table
 from dpstudy.tables.claims.finding import CELLS, OPEN, UNDECIDED
 from dpstudy.tables.claims.grid import Value
@@ -48,6 +48,7 @@ def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) ->
     """
     lines = {line.key: line for line in measured}
     pairs_by_paper: dict[tuple[str, str, str, str], list[tuple[Run, Measured]]] = {}
+    specs: dict[tuple[str, str], Mapping] = {}
     for study in studies:
         for paper, printed in PAPERS.items():
             if table := claims_table(dict(study), paper):
@@ -57,7 +58,13 @@ def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) ->
                         alone = "" if line.kind == FULL else line.study
                         group = pairs_by_paper.setdefault((paper, alone, line.kind, line.what), [])
                         group.append((place.run(*_documents(line)), line))
-    return [one for group, pairs in pairs_by_paper.items() for one in _verdicts(*group, pairs)]
+                        specs[paper, alone] = spec
+    return [
+        one
+        for group, pairs in pairs_by_paper.items()
+        for one in _verdicts(*group, pairs)
+        if may_judge(one.claim, specs[group[:2]], one.kind)
+    ]
 
 
 def _documents(line: Measured) -> tuple:

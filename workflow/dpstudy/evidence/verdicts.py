@@ -122,10 +122,21 @@ def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, da
         whole = whole and not part
         judgement = judge_paper(paper, table, study["tables"][table], _results(study, results, names, finished))
         for verdict, claim, by, _, here in judgement["rows"]:
+            if not may_judge(claim, study["tables"][table], kind):
+                continue
             if f"({CELLS})" in by or (verdict == OPEN and UNDECIDED in here):
                 numbers = f"{here} By {len(judged)} of its {len(names['metrics'])} cells." if part else here
                 verdicts.append(Verdict(paper, claim, study["study"], verdict, numbers, kind, what, date, len(judged)))
     return verdicts, whole
+
+
+def may_judge(claim: str, spec: Mapping, kind: str) -> bool:
+    """Whether a study's cells decide a claim: reduced ones and stand-ins only in the sections that their table names.
+
+    A stand-in for one network does not decide whether the accuracy printed of another is reached.
+    """
+    sections = spec.get("sections")
+    return kind == FULL or not sections or claim.endswith(tuple(f"({section})" for section in sections))
 
 
 def _below(results: str | os.PathLike, pattern: str, cell: str = "") -> Path:
