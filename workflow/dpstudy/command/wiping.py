@@ -51,6 +51,8 @@ def wipe(folder: str, yes: bool) -> int:
     if not place.is_dir():
         raise StudyError(f"{folder}: no such folder; name the one that the study was run in (make wipe IN=FOLDER)")
     _refuse_running(place)
+    if not (place / paths.RESULTS / "code").exists() and not list((place / _STATE).glob("dpstudy*")):
+        raise StudyError(f"{place / paths.RESULTS}: nothing is left of private records: no study was run there")
     left, others = _left(place), _foreign(place)
     theirs = "".join(f"  stays: {path}, which no study makes\n" for path in others)
     if not left:
@@ -70,7 +72,7 @@ def wipe(folder: str, yes: bool) -> int:
             )
         if answer.strip().casefold() not in ("y", "yes"):
             raise StudyError("nothing was removed")
-    for path, _ in left:
+    for path, _ in sorted(left, key=lambda one: one[0].name in ("code", _STATE)):  # what tells of a run goes last
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     for parent in (place / paths.RESULTS / "privacy", place / paths.RESULTS):
         if parent.is_dir() and not any(parent.iterdir()):
