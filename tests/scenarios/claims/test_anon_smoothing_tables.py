@@ -137,7 +137,7 @@ OTHER = {"paper": "de2022", "roles": {"photos": {"wrn-16-4": role("sgd")}}, "met
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sections": ["9.9"]}, "tables.t.sections: unknown section of anon_smoothing '9.9'"),
+        ({"sections": ["9.9"]}, "tables.t.sections: unknown section or claim of anon_smoothing '9.9'"),
         ({"roles": {"photos": {"dpsgd": role("sgd")}}}, "role of anon_smoothing 'dpsgd' (did you mean 'dp-sgd'?)"),
         ({"roles": {"photos": {"dp-sgd": role("sgdd")}}}, "tables.t.roles.photos.dp-sgd.entry: unknown"),
         ({"methods": {"DP-LS": "sgd"}}, "this key goes with the paper mehta2023, not with anon_smoothing"),

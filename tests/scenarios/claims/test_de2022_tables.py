@@ -125,7 +125,7 @@ SEARCH = {"label": "linear", "dataset": "cifar10", "epsilon": "8", "cells": [pla
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"sections": ["9.9"]}, "tables.t.sections: unknown section of de2022 '9.9'"),
+        ({"sections": ["9.9"]}, "tables.t.sections: unknown section or claim of de2022 '9.9'"),
         ({"roles": {"cifar10": {"linear": place("deep")}}}, "role of de2022 'linear'"),
         ({"roles": {"cifar10": {"wrn-40-4": place("dep")}}}, "tables.t.roles.cifar10.wrn-40-4.entry: unknown"),
         ({"methods": {"DP-LS": "deep"}}, "tables.t.methods: this key goes with the paper mehta2023, not with de2022"),

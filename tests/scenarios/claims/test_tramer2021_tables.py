@@ -208,7 +208,7 @@ def linear(**place):
 @pytest.mark.parametrize(
     ("spec", "change", "message"),
     [
-        (SPEC, {"sections": ["3.3"]}, "tables.t.sections: unknown section of tramer2021 '3.3'"),
+        (SPEC, {"sections": ["3.3"]}, "tables.t.sections: unknown section or claim of tramer2021 '3.3'"),
         (SPEC, {"methods": {"DP-LS": "loose"}}, "tables.t.methods: this key goes with the paper mehta2023, not with"),
         (SPEC, {"roles": {"minst": SPEC["roles"]["small"]}}, "tables.t.roles: unknown data set 'minst'"),
         (SPEC, {"roles": {"mnist": {"linaer": PLACE}}}, "role of tramer2021 'linaer' (did"),

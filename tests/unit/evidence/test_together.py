@@ -87,10 +87,21 @@ def test_stand_ins_judge_the_sections_that_their_table_names():
     half = [line("s", "linear", "3", 98.9, kind="reduced"), line("s", "cnn", "3", 98.0, kind="reduced")]
     whole = [line("s", "linear", "3", 98.9), line("s", "cnn", "3", 98.0)]
     table = STUDY["tables"]["claims"]
-    for sections, judged in ((["3.2"], False), (["Abstract; 3.2; Figure 1"], True)):
+    for sections, judged in (
+        (["3.2"], False),
+        (["Abstract; 3.2; Figure 1"], True),
+        (["linear-over-cnns"], True),
+        (["pate-on-mnist"], False),
+    ):
         study = load(STUDY | {"tables": {"claims": table | {"sections": sections}}})
         assert bool(of(judged_together([study], half), OVER_CNNS)) == judged
         assert of(judged_together([study], whole), OVER_CNNS)
+
+
+def test_what_a_study_stands_in_for_may_differ_from_cell_to_cell():
+    half = [line("s", "linear", "3", 98.9, kind="stand-in"), line("s", "cnn", "3", 98.0, kind="stand-in")]
+    (one,) = of(judged_together(studies(), [half[0], replace(half[1], what="another network")]), OVER_CNNS)
+    assert one.verdict == HOLDS and one.what == f"{half[0].what}; another network"
 
 
 def test_a_claim_that_needs_what_was_not_recorded_is_left_to_its_study(monkeypatch):

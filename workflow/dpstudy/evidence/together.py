@@ -47,7 +47,7 @@ def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) ->
         measured: the recorded lines.
     """
     lines = {line.key: line for line in measured}
-    pairs_by_paper: dict[tuple[str, str, str, str], list[tuple[Run, Measured]]] = {}
+    pairs_by_paper: dict[tuple[str, str, str], list[tuple[Run, Measured]]] = {}
     specs: dict[tuple[str, str], Mapping] = {}
     for study in studies:
         for paper, printed in PAPERS.items():
@@ -56,14 +56,14 @@ def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) ->
                 for place in places(spec, study["epsilons"], printed.by_backbone):
                     if line := lines.get((study["study"], *place.cell, spec.get("metric", "top1"))):
                         alone = "" if line.kind == FULL else line.study
-                        group = pairs_by_paper.setdefault((paper, alone, line.kind, line.what), [])
+                        group = pairs_by_paper.setdefault((paper, alone, line.kind), [])
                         group.append((place.run(*_documents(line)), line))
                         specs[paper, alone] = spec
     return [
         one
         for group, pairs in pairs_by_paper.items()
         for one in _verdicts(*group, pairs)
-        if may_judge(one.claim, specs[group[:2]], one.kind)
+        if may_judge(one.paper, one.claim, specs[group[:2]], one.kind)
     ]
 
 
@@ -81,9 +81,10 @@ def _documents(line: Measured) -> tuple:
     return line.n, value, _Recorded(), ledger
 
 
-def _verdicts(paper: str, study: str, kind: str, what: str, pairs: list[tuple[Run, Measured]]) -> Iterator[Verdict]:
+def _verdicts(paper: str, study: str, kind: str, pairs: list[tuple[Run, Measured]]) -> Iterator[Verdict]:
     evidence, claims = evidence_of(paper, [run for run, _ in pairs]), claims_of(paper)
     names = study or ", ".join(dict.fromkeys(line.study for _, line in pairs))
+    what = "; ".join(dict.fromkeys(line.what for _, line in pairs if line.what))
     for name, judge in judges(paper).items():
         try:
             one = judge(evidence)

@@ -15,6 +15,7 @@ from dpstudy.plan.documents import Names, claims_table, files_of, names_of_claim
 from dpstudy.plan.targets import axes
 from dpstudy.report.claims import REFERENCES, judge_paper
 from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN, UNDECIDED
+from dpstudy.tables.claims.judge import chosen, printed_claim
 from dpstudy.tables.results import Results
 
 VERDICTS = MEASURED.with_name("verdicts.csv")
@@ -122,7 +123,7 @@ def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, da
         whole = whole and not part
         judgement = judge_paper(paper, table, study["tables"][table], _results(study, results, names, finished))
         for verdict, claim, by, _, here in judgement["rows"]:
-            if not may_judge(claim, study["tables"][table], kind):
+            if not may_judge(paper, claim, study["tables"][table], kind):
                 continue
             if f"({CELLS})" in by or (verdict == OPEN and UNDECIDED in here):
                 numbers = f"{here} By {len(judged)} of its {len(names['metrics'])} cells." if part else here
@@ -130,13 +131,12 @@ def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, da
     return verdicts, whole
 
 
-def may_judge(claim: str, spec: Mapping, kind: str) -> bool:
-    """Whether a study's cells decide a claim: reduced ones and stand-ins only in the sections that their table names.
+def may_judge(paper: str, claim: str, spec: Mapping, kind: str) -> bool:
+    """Whether a study's cells decide a claim: reduced ones and stand-ins only those that their table names, if any.
 
     A stand-in for one network does not decide whether the accuracy printed of another is reached.
     """
-    sections = spec.get("sections")
-    return kind == FULL or not sections or claim.endswith(tuple(f"({section})" for section in sections))
+    return kind == FULL or claim in map(printed_claim, chosen(paper, spec.get("sections")).values())
 
 
 def _below(results: str | os.PathLike, pattern: str, cell: str = "") -> Path:

@@ -1,6 +1,6 @@
 """Verdicts on the claims of a paper, with the numbers behind them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -98,7 +98,7 @@ _PRINTED_NOTES = {
 
 
 def judge_study(name: str, spec: dict, results: Results) -> list[tuple[dict[str, Any], Finding]]:
-    """(claim, finding) for the claims of a table's paper (in its `sections`, or all), by a study's results."""
+    """(claim, finding) for the claims of a table's paper (of its `sections`, or all), by a study's results."""
     return judge(spec["paper"], EVIDENCE[spec["paper"]](name, spec, results), spec.get("sections"))
 
 
@@ -108,10 +108,15 @@ def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -
     Raises:
         StudyError: a claim whose entry does not say how it is judged, and that no function judges.
     """
-    wanted = {name: row for name, row in claims_of(paper).items() if sections is None or row["section"] in sections}
-    findings = [(row, _judge_of(paper, name, row)(evidence)) for name, row in wanted.items()]
+    findings = [(row, _judge_of(paper, name, row)(evidence)) for name, row in chosen(paper, sections).items()]
     left_out = getattr(evidence, "left_out", ())  # where other cells decide, these are not missed
     return [(row, noted(one, here=". ".join(left_out)) if one.verdict == OPEN else one) for row, one in findings]
+
+
+def chosen(paper: str, sections: Sequence[str] | None) -> dict[str, dict]:
+    """Claim id -> entry, of the claims in some sections or with some ids; of all for None."""
+    claims = claims_of(paper).items()
+    return {name: row for name, row in claims if sections is None or name in sections or row["section"] in sections}
 
 
 def judges(paper: str) -> dict[str, Callable[[Any], Finding]]:
@@ -141,7 +146,8 @@ def _judge_of(paper: str, claim: str, row: dict) -> Callable[[Any], Finding]:
 def claims_rows(judged: list[tuple[dict[str, str], Finding]]) -> tuple[tuple[str, ...], ...]:
     """Table rows of each claim: claim, verdict, what the printed numbers say, what the study's cells say."""
     return tuple(
-        (_claim(row), _verdict(finding), _stopped(finding.printed), _stopped(finding.here)) for row, finding in judged
+        (printed_claim(row), _verdict(finding), _stopped(finding.printed), _stopped(finding.here))
+        for row, finding in judged
     )
 
 
@@ -164,7 +170,8 @@ def _verdict(found: Finding) -> str:
     return f"{found.verdict} ({found.decided_by})" if found.decided_by else found.verdict
 
 
-def _claim(row: dict[str, str]) -> str:
+def printed_claim(row: Mapping[str, str]) -> str:
+    """A claim in our words, with its section."""
     return f"{_stopped(row['claim'])} ({row['section']})"
 
 

@@ -91,9 +91,10 @@ def _check(place: str, spec: dict, study: Study) -> None:
             "judged by another metric"
         )
     if "sections" in spec:
-        known = dict.fromkeys(claim["section"] for claim in claims_of(paper).values())
+        claims = claims_of(paper)
+        known = [*dict.fromkeys(claim["section"] for claim in claims.values()), *claims]
         for section in spec["sections"]:
-            check_known(f"{place}.sections", section, known, f"section of {paper}")
+            check_known(f"{place}.sections", section, known, f"section or claim of {paper}")
     for dataset, role, features, entry in roles_of(spec):
         where = f"{place}.roles.{dataset}.{role}"
         check_known(f"{place}.roles", dataset, config["datasets"], "data set")
@@ -140,7 +141,7 @@ STYLE = TableStyle(
     keys={
         "paper": PAPER,
         "sections": NAMES
-        | {"description": "Sections, as workflow/published/claims/ has them: their claims alone; all where absent."},
+        | {"description": "Sections or ids of claims in workflow/published/claims/: these alone; all where absent."},
         "methods": _METHODS,
         "pretraining": _PRETRAINING,
         "resolutions": _RESOLUTIONS,
