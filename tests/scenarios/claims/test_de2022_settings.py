@@ -1,11 +1,15 @@
 """Claims of de2022 that rest on printed numbers and settings: each breaks when a number is altered."""
 
+import re
+
 import pytest
 
-from dpstudy.tables.claims import de2022_audit, de2022_techniques
+from dpstudy.provenance.code import WORKFLOW
+from dpstudy.tables.claims import de2022_audit, de2022_schedule, de2022_techniques
 from dpstudy.tables.claims.de2022_printed import PAPER
-from dpstudy.tables.claims.finding import COMPUTED, FAILS, HOLDS, OPEN, PRINTED
+from dpstudy.tables.claims.finding import COMPUTED, FAILS, HOLDS, OPEN, PRINTED, TIMED
 from dpstudy.tables.claims.judge import judge
+from dpstudy.tables.published import TIMINGS, published_rows
 from tests.scenarios.claims.agreeing_de2022 import FUNCTIONS, ROWS, SETTINGS, evidence, verdict
 
 ACCOUNTING, TUNING = "recomputed", "tuning-is-free"
@@ -64,6 +68,7 @@ def test_verdicts_on_the_printed_numbers_alone():
     assert [(section, by) for section, outcome, by in found if outcome == FAILS] == [
         ("4.1", PRINTED),
         ("4.2", PRINTED),
+        ("6", TIMED),
         ("A.2", PRINTED),
     ]
     assert [(section, by) for section, outcome, by in found if outcome == HOLDS] == [
@@ -121,11 +126,23 @@ def test_steps_in_proportion_to_epsilon():
     assert verdict(STEPS, settings=linear) == (OPEN, "")
 
 
-def test_private_training_takes_more_epochs():
-    text = FUNCTIONS[COST](evidence()).printed
-    assert "all layers: 509 epochs with privacy, 5 without" in text and verdict(COST) == (OPEN, "")
+def test_private_training_takes_more_epochs_and_time(monkeypatch):
+    text = FUNCTIONS[COST](evidence())
+    assert "all layers: 509 epochs with privacy, 5 without" in text.printed and verdict(COST) == (FAILS, TIMED)
+    assert "NF-ResNet-50 (TF32, H200) 1.4 times" in text.here and "(bfloat16, K = 16, H200) 1.4 times" in text.here
+    slow = {"device": "TPUv3", "network": "NF-ResNet-50", "precision": "float32", "copies": "1", "times": "9"}
+    with monkeypatch.context() as patched:
+        patched.setattr(de2022_schedule, "published_rows", lambda path, paper: [slow])
+        assert verdict(COST) == (HOLDS, TIMED)
     quick = with_setting("num_updates", "1000", table="23", epsilon="8")
     assert verdict(COST, settings=quick) == (FAILS, PRINTED)
+
+
+def test_timings_are_those_that_the_page_on_networks_has():
+    page = (WORKFLOW.parent / "docs" / "networks.md").read_text(encoding="utf-8")
+    table = page.partition("one H200 (`python -m benchmarks gpu`)")[2].partition("##")[0]
+    shown = {times for row in table.splitlines() for times in re.findall(r"^\|[^|]*\| \S+ \((\S+)\)", row)}
+    assert shown - {row["times"] for row in published_rows(TIMINGS, "de2022")} == {"4.9", "2.3"}  # compiled, and lite0
 
 
 def test_computations_break_when_what_they_rest_on_does(monkeypatch):

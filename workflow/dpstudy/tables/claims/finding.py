@@ -9,7 +9,7 @@ from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.grid import Grid, Place, Value, average, compare
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided here"
-CELLS, PRINTED, COMPUTED = "these cells", "the printed numbers", "computation"
+CELLS, PRINTED, COMPUTED, TIMED = "these cells", "the printed numbers", "computation", "a benchmark"
 TOLERATED = 0.1  # the share of comparisons that two standard errors let go wrong by chance, and some more
 UNDECIDED = "undecided within the noise"  # of a comparison that was made
 _NAMED = 3  # exceptions that are named
