@@ -1,7 +1,7 @@
 """What kind of drawn pictures makes the best features, judged on photographs that are public: CIFAR-100's.
 
 Whitened patches of the pictures are filters, and moments of the pictures scale and half whiten what these give, as in
-studies/beyond.yaml; a private linear model then tells the twenty groups of CIFAR-100's classes apart. No private data set
+studies/beyond.yaml; a private linear model then tells the twenty groups of CIFAR-100's classes apart. No private data
 has a part in it.
 """
 
@@ -24,9 +24,9 @@ GROUPS = (
     *(17, 8, 14, 13),
 )
 ABOUT = """\
-{FILTERS} patches of 6 x 6 of {PICTURES:,} pictures, mirror image averaged, {COMPONENTS:,} half-whitened components of the
-same pictures; {RECORDS:,} images of CIFAR-100 in its 20 groups, tested on {TEST:,}: test accuracy in percent of least
-squares without privacy and of `feature_covariance` with reach 1,000, means of {SEEDS} seeds.
+{FILTERS} patches of 6 x 6 of {PICTURES:,} pictures, mirror image averaged, {COMPONENTS:,} half-whitened components of
+the same pictures; {RECORDS:,} images of CIFAR-100 in its 20 groups, tested on {TEST:,}: test accuracy in percent of
+least squares without privacy and of `feature_covariance` with reach 1,000, means of {SEEDS} seeds.
 """
 Draw = Callable[[np.random.Generator], np.ndarray]
 

@@ -125,5 +125,7 @@ def neighbour_distances(evidence: Evidence) -> Finding:
     mean = statistics.fmean(float(row["mean"]) for row in rows)
     shown = {row["class"]: float(row["mean"]) for row in rows}
     car, dog = shown["automobile"], shown["dog"]
-    here = f"{rows[0]['dataset']}, features of {rows[0]['features']}: car {car:.3g}, dog {dog:.3g}, all classes {mean:.3g}"
-    return decided(car < mean < dog, COMPUTED, f"{text}; their unit depends on the features", here)
+    here = (
+        f"{rows[0]['dataset']}, features of {rows[0]['features']}: car {car:.3g}, dog {dog:.3g}, all classes {mean:.3g}"
+    )
+    return decided(car < mean < dog, COMPUTED, f"As printed {text}, in unnamed features; {here}")
