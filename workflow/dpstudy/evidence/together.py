@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name
@@ -10,7 +10,7 @@ from dpstudy.evidence.measured import FULL, Measured
 from dpstudy.evidence.verdicts import Verdict, may_judge
 from dpstudy.plan.documents import claims_table
 from dpstudy.plan.targets import axes
-from dpstudy.tables.claims.finding import CELLS, OPEN, UNDECIDED
+from dpstudy.tables.claims.finding import CELLS, OPEN, UNDECIDED, Cell
 from dpstudy.tables.claims.gather import of_accuracies
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import claims_rows, judges
@@ -104,7 +104,7 @@ def _of_methods(study: Mapping, lines: Sequence[Measured], specs: dict[tuple[str
         spec = specs[MEHTA2023, "" if kind == FULL else study["study"]] = study["tables"][table]
         of_kind = [line for line in own if line.kind == kind and _keeps(line)]
         known = {cell_name(line.dataset, line.features, line.entry, line.epsilon): _value(line) for line in of_kind}
-        evidence = of_accuracies(table, spec, axes(dict(study)), known, _Recorded())
+        evidence = of_accuracies(table, spec, axes(dict(study)), known, cast("Sequence[Cell]", _Recorded()))
         yield from _verdicts(MEHTA2023, study["study"], kind, evidence, of_kind)
 
 
