@@ -71,7 +71,9 @@ def test_branches_of_normaliser_free_networks_start_open(name):
     # of scales of shape (1,), of a gain for each channel, and of tables of attention within windows
     + ["timm:poolformerv2_s12+gn", "timm:test_convnext", "timm:test_maxvit+gn"]
     # batch normalisation with public statistics, with an activation behind it and without
-    + ["timm:resnet10t+frozen", "timm:test_efficientnet+frozen"],
+    + ["timm:resnet10t+frozen", "timm:test_efficientnet+frozen"]
+    # of images that are enlarged first
+    + ["timm:test_efficientnet@48+frozen"],
 )
 def test_sums_equal_a_loop(name):
     network = small(name).double()
@@ -92,6 +94,22 @@ def test_sums_equal_a_loop(name):
     assert set(found) == set(total)
     for key, value in total.items():
         assert torch.allclose(found[key], value, rtol=1e-7, atol=1e-9), key
+
+
+def test_images_are_enlarged_first():
+    enlarged, plain = (
+        small("timm:test_efficientnet@64+frozen"),
+        timm_network.build("timm:test_efficientnet+frozen", (3, 64, 64), 4),
+    )
+    plain.load_state_dict(enlarged.state_dict())
+    images = torch.rand(2, *SHAPE)
+    larger = nn.functional.interpolate(images, (64, 64), mode="bilinear", antialias=True)
+    with torch.inference_mode():
+        assert torch.equal(enlarged.eval()(images), plain.eval()(larger))
+        assert not torch.allclose(enlarged(images), plain(images), atol=1e-3)
+    for name in ("timm:test_efficientnet@0", "timm:test_efficientnet@", "timm:test_efficientnet@64x64"):
+        with pytest.raises(StudyError, match="none of that name"):
+            networks.build(name, SHAPE, 4)
 
 
 def test_batch_normalisation_is_refused_or_converted_by_name(caplog):

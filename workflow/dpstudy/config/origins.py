@@ -2,6 +2,7 @@
 
 from dpstudy.core.errors import StudyError
 from dpstudy.features.packaged import Package, package
+from dpstudy.models.names import TIMM
 from dpstudy.pretraining.options import complete
 from dpstudy.schema.messages import check_known
 
@@ -74,7 +75,8 @@ def complete_start(place: str, entry: dict) -> None:
         if "sha256" in start:
             raise StudyError(f"{place}.start.sha256: of a package it is known; leave it out")
         note_origin(f"{place}.start", start, known)
-        if "network" in entry and entry["network"].removesuffix("+frozen") != f"timm:{known.model}":
+        match = TIMM.fullmatch(entry.get("network", f"timm:{known.model}"))
+        if match is None or match[1] != known.model or match[3] == "+gn":
             raise StudyError(
                 f"{place}.network: {start['weights']['package']} has the weights of {known.model!r}; write "
                 f"timm:{known.model} or timm:{known.model}+frozen"

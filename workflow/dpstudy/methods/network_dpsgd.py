@@ -58,7 +58,7 @@ NAMES = {
         {
             "type": "string",
             "pattern": "^(wrn-[0-9]+-[0-9]+(-gn|-plain)?|nf-resnet-[0-9]+|nfnet-f[0-6]|lenet|equivariant-resnet-9|"
-            "timm:[A-Za-z0-9_.]+([+]gn|[+]frozen)?)$",
+            "timm:[A-Za-z0-9_.]+(@[1-9][0-9]*)?([+]gn|[+]frozen)?)$",
         },
     ]
 }  # fmt: skip
@@ -150,7 +150,7 @@ class Parameters(Schedule):
         "ResNets such as wrn-16-4, without weight standardisation wrn-16-4-gn, without group normalisation too "
         "wrn-16-4-plain; normaliser-free nf-resnet-50, nfnet-f3; lenet. Filters shared over rotations and reflections: "
         "equivariant-resnet-9. Any of timm's as timm:NAME, with group in place of batch normalisation as timm:NAME+gn, "
-        "with public statistics of it as timm:NAME+frozen.",
+        "with public statistics of it as timm:NAME+frozen; on images enlarged to 64 x 64 as timm:NAME@64.",
         named=True,
         schema=NAMES,
     )

@@ -5,7 +5,7 @@ import re
 EQUIVARIANT = "equivariant-resnet-9"
 WIDE_RESNET = re.compile(r"wrn-(\d+)-(\d+)(?:-(gn|plain))?")
 NF_RESNET, NFNET = re.compile(r"nf-resnet-(\d+)"), re.compile(r"nfnet-f([0-6])")
-TIMM = re.compile(r"timm:([A-Za-z0-9_.]+)(\+gn|\+frozen)?")
+TIMM = re.compile(r"timm:([A-Za-z0-9_.]+)(@[1-9]\d*)?(\+gn|\+frozen)?")
 
 
 def is_wide_resnet(architecture: str) -> bool:
@@ -34,6 +34,7 @@ def relatives(architecture: str) -> list[str]:
         return [other for other in (name, f"{name}-gn", f"{name}-plain") if other != architecture]
     if match := TIMM.fullmatch(architecture):
         ours = re.sub(r"^(?:dm_)?nfnet_f", "nfnet-f", match[1]).replace("nf_resnet", "nf-resnet-")
-        near = [f"timm:{match[1]}{end}" for end in ("", "+gn", "+frozen") if end != (match[2] or "")]
+        side = match[2] or ""
+        near = [f"timm:{match[1]}{side}{end}" for end in ("", "+gn", "+frozen") if end != (match[3] or "")]
         return near if ours == match[1] else [ours, *near]
     return []

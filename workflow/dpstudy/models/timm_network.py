@@ -3,17 +3,20 @@
 "nf-resnet-D" (Brock et al. 2021, D of 26, 50, 101, 152, 200) and "nfnet-f0" to "nfnet-f6", timm's dm_nfnet, start from
 scratch with SkipInit gains of 1 (de2022 C.1 says it of the first, and fine-tunes the second alone). "timm:NAME" is a
 network of timm as it is. Private training cannot have batch normalisation: "timm:NAME+gn" has group normalisation in
-its place, "timm:NAME+frozen" the affine map that it is with the statistics of the public weights to start from. Dropout
-and stochastic depth are off, and weight-standardised convolutions are this library's, which have a rule for their
+its place, "timm:NAME+frozen" the affine map that it is with the statistics of the public weights to start from.
+"timm:NAME@64" enlarges images to 64 x 64 first, each by itself. Dropout and stochastic depth
+are off, and weight-standardised convolutions are this library's, which have a rule for their
 per-record gradients. Weights start at random; timm fetches nothing.
 """
 
 import logging
 import math
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from dpstudy.core.errors import StudyError
 from dpstudy.models.frozen_norm import FrozenBatchNorm2d
@@ -46,8 +49,11 @@ def build(architecture: str, shape: tuple[int, ...], classes: int, **overlay) ->
         network = _create(f"dm_nfnet_f{match[1]}", shape, classes, **overlay)
         _open_branches(network)
     elif match := TIMM.fullmatch(architecture):
-        name, converted = match.groups()
-        network = _create(name, shape, classes, **overlay)
+        name, side, converted = match.groups()
+        size = (int(side[1:]),) * 2 if side else shape[1:]
+        network = _create(name, (shape[0], *size), classes, **overlay)
+        if side:
+            network.register_forward_pre_hook(partial(_at_size, size))
         if converted == "+gn":
             _without_batch_normalisation(architecture, network)
         elif converted:
@@ -58,6 +64,10 @@ def build(architecture: str, shape: tuple[int, ...], classes: int, **overlay) ->
     _standardise_ourselves(network)
     _check_images(architecture, network, shape)
     return network
+
+
+def _at_size(size: tuple[int, int], network: nn.Module, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    return (functional.interpolate(given[0], size, mode="bilinear", antialias=True), *given[1:])
 
 
 def _create(name: str, shape: tuple[int, ...], classes: int, **options) -> nn.Module:
