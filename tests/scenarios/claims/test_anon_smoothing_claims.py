@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from dpstudy.methods.local_sensitivity import local_sensitivity as of_points
-from dpstudy.tables.claims.anon_smoothing_bounds import error_bound
-from dpstudy.tables.claims.anon_smoothing_groups import label_gap
-from dpstudy.tables.claims.anon_smoothing_printed import PAPER, places
-from dpstudy.tables.claims.anon_smoothing_privacy import local_sensitivity
+from dpstudy.tables.claims.anon_smoothing_accuracy import label_gap
+from dpstudy.tables.claims.anon_smoothing_printed import PAPER
+from dpstudy.tables.claims.anon_smoothing_privacy import error_bound, local_sensitivity
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import judge, judges
 from dpstudy.tables.claims.names import ROLES
+from dpstudy.tables.claims.scores import places
 from tests.scenarios.claims import agreeing_smoothing
 from tests.scenarios.claims.agreeing_smoothing import (
     FUNCTIONS,

@@ -3,29 +3,15 @@
 import json
 import math
 import statistics
-from collections.abc import Iterator
 
-from dpstudy.tables.claims.anon_smoothing_printed import CHEXPERT, CIFAR10, DISTANCES, FREE, RECORDS, SMOOTHING, places
-from dpstudy.tables.claims.finding import (
-    CELLS,
-    COMPUTED,
-    HOLDS,
-    Finding,
-    Part,
-    decided,
-    noted,
-    number,
-    on_cells,
-    undecided,
-)
-from dpstudy.tables.claims.grid import Value
-from dpstudy.tables.claims.role_evidence import Evidence, value_of
-from dpstudy.tables.claims.scores import Run, Scores
+from dpstudy.tables.claims.anon_smoothing_printed import CHEXPERT, CIFAR10, DISTANCES, FREE, RECORDS, SMOOTHING
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, Triples, decided, number, undecided
+from dpstudy.tables.claims.role_evidence import Evidence
+from dpstudy.tables.claims.scores import Run, Scores, places, value_of
 from dpstudy.tables.published import DISTANCES as MEASURED_DISTANCES
 from dpstudy.tables.published import published_rows
 
 _SETTINGS = {"projected_dim": 64, "margin": 10, "batch_size": 4096, "neighbours": 5}
-_CHOSEN = ("projected_dim", "margin")  # the best trade-off, and the choice of a cross-validation
 _CLASSES = {CIFAR10: 10, CHEXPERT: 5}
 
 
@@ -33,34 +19,30 @@ def _settings(run: Run) -> dict:
     return dict(run.metrics.get("hyperparameters", {}))
 
 
-def _sweep(scores: Scores, name: str) -> Iterator[tuple[str, Value, Value]]:
-    """(cell, accuracy with the paper's value, accuracy with another) of cells alike in all other settings."""
+def with_the_papers(scores: Scores, setting: str) -> Triples:
+    """(cell, accuracy with the paper's value of a setting, with another) of cells alike in all other settings."""
     groups: dict[tuple, list[Run]] = {}
     for run in scores.of_role(SMOOTHING):
         options = _settings(run)
-        if name in options and not math.isinf(run.epsilon):
+        if setting in options and not math.isinf(run.epsilon):
             # What only follows from the margin is no setting.
-            rest = {key: value for key, value in options.items() if key not in (name, "error_bound")}
+            rest = {key: value for key, value in options.items() if key not in (setting, "error_bound")}
             key = (run.dataset, run.epsilon, run.n, json.dumps(rest, sort_keys=True, default=str))
             groups.setdefault(key, []).append(run)
     for runs in groups.values():
-        as_printed = [run for run in runs if _settings(run)[name] == _SETTINGS[name]]
-        for run, other in ((a, b) for a in as_printed for b in runs if _settings(b)[name] != _SETTINGS[name]):
-            yield f"{other.entry}: {_settings(other)[name]:g}", run.accuracy, other.accuracy
+        values = [(run, _settings(run)[setting]) for run in runs]
+        same, others = ([one for one in values if (one[1] == _SETTINGS[setting]) == so] for so in (True, False))
+        for run, _ in same:
+            for other, value in others:
+                yield f"{other.entry}: {value:g}", run.accuracy, other.accuracy
 
 
-def model_settings(evidence: Evidence) -> Finding:
-    """Judge the claim: dimension 64 is the best trade-off, and the margin 10 the best by cross-validation."""
-    parts = [
-        Part.not_below(f"{name} {_SETTINGS[name]:g} not below others", _sweep(evidence.ours, name)) for name in _CHOSEN
-    ]
-    parts = [part for part in parts if part.counted]
+def as_in_the_paper(evidence: Evidence) -> str:
+    """How many cells have the paper's settings."""
     runs = evidence.ours.of_role(SMOOTHING)
+    same = sum(all(_settings(run).get(name) == value for name, value in _SETTINGS.items()) for run in runs)
     listed = ", ".join(f"{name} {value:g}" for name, value in _SETTINGS.items())
-    missing = f"The study has no cells in the role instance-smoothing that differ in {' or '.join(_CHOSEN)} alone"
-    finding = on_cells(parts, missing, "One value of each is printed, and no result with another")
-    same = [run for run in runs if all(_settings(run).get(name) == value for name, value in _SETTINGS.items())]
-    return noted(finding, here=f"{len(same)} of {len(runs)} cells have the paper's {listed}" if runs else "")
+    return f"{same} of {len(runs)} cells have the paper's {listed}" if runs else ""
 
 
 def data_sets(evidence: Evidence) -> Finding:
@@ -76,7 +58,7 @@ def data_sets(evidence: Evidence) -> Finding:
     if not sentences:
         return undecided("The study has no cells on CIFAR-10 or CheXpert")
     if all(whole):
-        return Finding(HOLDS, CELLS, "", "; ".join(sentences))
+        return decided(True, CELLS, "", "; ".join(sentences))
     return undecided(f"{'; '.join(sentences)}. Other records than the paper's say nothing of its own")
 
 
@@ -107,8 +89,8 @@ def measure(evidence: Evidence) -> Finding:
     text = f"Table 1 calls its numbers performance: {min(printed)} to {max(printed)}; they are read as top-1 accuracy"
     shown = []
     for place in places(evidence.ours, CIFAR10, FREE):
-        runs = [run for run in evidence.ours.of_role(FREE) if run.dataset == place and math.isinf(run.epsilon)]
-        for run in runs[:1]:
+        runs = (run for run in evidence.ours.of_role(FREE) if run.dataset == place and math.isinf(run.epsilon))
+        if run := next(runs, None):
             seeds = run.metrics["seeds"]
             both = [metric for metric in ("top1", "auc") if all(metric in seed for seed in seeds)]
             values = ", ".join(f"{m} {value_of([seed[m] for seed in seeds], m).mean:.1f} %" for m in both)
@@ -125,5 +107,7 @@ def neighbour_distances(evidence: Evidence) -> Finding:
     mean = statistics.fmean(float(row["mean"]) for row in rows)
     shown = {row["class"]: float(row["mean"]) for row in rows}
     car, dog = shown["automobile"], shown["dog"]
-    here = f"{rows[0]['dataset']}, features of {rows[0]['features']}: car {car:.3g}, dog {dog:.3g}, all classes {mean:.3g}"
+    here = (
+        f"{rows[0]['dataset']}, features of {rows[0]['features']}: car {car:.3g}, dog {dog:.3g}, all classes {mean:.3g}"
+    )
     return decided(car < mean < dog, COMPUTED, f"{text}; their unit depends on the features", here)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, MutableMapping
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
-from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims.finding import Cell, Evidence
 from dpstudy.tables.claims.grid import Grid, Place, Value
 from dpstudy.tables.claims.names import CLASSES, METHODS, entries_of, why_another
+from dpstudy.tables.claims.scores import value_of
 from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
@@ -96,10 +96,9 @@ def _grid(
         classes[place.dataset] = metrics["classes"]
         if not math.isinf(epsilon) and not _keeps(ledger, epsilon):
             continue
-        mean, _, std = mean_median_std(runs[path])
-        count = len(runs[path])
-        if key not in values or values[key].number < mean:
-            values[key] = Value(mean, std / math.sqrt(count) if count > 1 else None)
+        value = value_of(runs[path])
+        if key not in values or values[key].number < value.number:
+            values[key] = value
     return Grid(values, tuple(places or ()), classes)
 
 

@@ -54,6 +54,12 @@ def average(values: Iterable[Value | None]) -> Value | None:
     return Value(sum(value.number for value in known) / len(known), None if error is None else error / len(known))
 
 
+def highest(values: Iterable[Value | None]) -> Value | None:
+    """The highest of the numbers that exist; None where none does."""
+    known = (value for value in values if value is not None and value.mean is not None)
+    return max(known, key=lambda value: value.number, default=None)
+
+
 def compare(left: Value | None, right: Value | None) -> int | None:
     """1 if `left` is significantly greater, -1 if smaller, 0 for a tie, None if it cannot be told.
 
@@ -133,7 +139,6 @@ class Grid:
         epsilon: float,
         methods: Iterable[str] | None = None,
         without: Iterable[tuple[str, int]] = (),
-        epochs: Iterable[int] | None = None,
     ) -> Value | None:
         """The highest value of some methods over their epochs, or a bound where there is no number.
 
@@ -144,11 +149,14 @@ class Grid:
             for (where, method, steps, at), value in self.values.items()
             if (where, at) == (place, epsilon)
             and (methods is None or method in methods)
-            and (epochs is None or steps in epochs)
             and (method, steps) not in without
         }
         if methods is not None and set(methods) - {method for method, _ in rows}:
             return None
-        candidates = list(rows.values())
-        numbers = [value for value in candidates if value.mean is not None]
-        return max(numbers, key=lambda value: value.number) if numbers else candidates[0] if candidates else None
+        return highest(rows.values()) or next(iter(rows.values()), None)
+
+    def leading(
+        self, place: Place, epsilon: float, rows: Iterable[tuple[str, int]]
+    ) -> tuple[Value | None, Value | None]:
+        """(highest number of some (method, epochs) rows, best of all others): whether these rows are the best."""
+        return highest(self.get(place, *row, epsilon) for row in rows), self.best(place, epsilon, without=rows)

@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table
-from dpstudy.evaluation.aggregate import mean_median_std
-from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims import anon_smoothing_printed, de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of, why_another
-from dpstudy.tables.claims.scores import Point, Run, Scores, Search
+from dpstudy.tables.claims.scores import Point, Run, Scores, Search, value_of
 from dpstudy.tables.names import check_names
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
@@ -68,13 +66,6 @@ class Evidence:
     rows: Sequence[Mapping[str, str]] = ()
     metric: str = "top1"
     left_out: Sequence[str] = ()
-
-
-def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
-    """The mean of a metric over seeds with its standard error, in percent."""
-    scale = 1.0 if metric_of(metric).percent else 100.0
-    mean, _, std = mean_median_std([scale * value for value in numbers])
-    return Value(mean, std / math.sqrt(len(numbers)) if len(numbers) > 1 else None)
 
 
 def gather(name: str, spec: Mapping, results: Results) -> Evidence:

@@ -4,12 +4,16 @@ A role is what a model is in the paper, such as its linear one or its CNN with s
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
-from dpstudy.tables.claims.finding import number
-from dpstudy.tables.claims.grid import Value
+from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.metrics import metric_of
+from dpstudy.evaluation.on_training import ON_TRAINING
+from dpstudy.tables.claims.finding import Triples, number
+from dpstudy.tables.claims.grid import Value, highest
 
 
 class Point(NamedTuple):
@@ -95,8 +99,7 @@ class Scores:
     def best(self, dataset: str, role: str, most: float = math.inf) -> Value | None:
         """The highest number of a role at finite epsilons up to `most`."""
         epsilons = [e for e in self.epsilons(dataset, role) if e <= most and not math.isinf(e)]
-        values = [self.values[dataset, role, epsilon] for epsilon in epsilons]
-        return max(values, key=lambda value: value.number, default=None)
+        return highest(self.values[dataset, role, epsilon] for epsilon in epsilons)
 
     def pairs(
         self, left: str, right: str, datasets: Sequence[str] = (), private: bool = True
@@ -125,20 +128,51 @@ class Scores:
         return list(groups.values())
 
 
-def up(
-    groups: Sequence[Sequence[Run]], value: Callable[[Run], Value | None] = lambda run: run.accuracy
-) -> list[tuple[str, Value | None, Value | None]]:
+def places(scores: Scores, data: str, role: str | None = None) -> list[str]:
+    """A data set with each backbone (of a role), in the order of the roles' lists."""
+    runs = scores.runs if role is None else scores.of_role(role)
+    return list(dict.fromkeys(run.dataset for run in runs if run.data == data))
+
+
+def accuracy(run: Run) -> Value | None:
+    """The accuracy of a run."""
+    return run.accuracy
+
+
+def on_training(run: Run) -> Value | None:
+    """A cell's accuracy on its training records; None where the study does not measure it."""
+    return _over_seeds(run, lambda row: row[ON_TRAINING])
+
+
+def ahead_on_training(run: Run) -> Value | None:
+    """The accuracy on training records minus that on the test split."""
+    return _over_seeds(run, lambda row: row[ON_TRAINING] - row["top1"])
+
+
+def _over_seeds(run: Run, of: Callable[[Mapping], float]) -> Value | None:
+    rows = [row for row in run.metrics.get("seeds", ()) if ON_TRAINING in row]
+    return value_of([of(row) for row in rows]) if rows else None
+
+
+def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
+    """The mean of a metric over seeds with its standard error, in percent."""
+    scale = 1.0 if metric_of(metric).percent else 100.0
+    mean, _, std = mean_median_std([scale * value for value in numbers])
+    return Value(mean, std / math.sqrt(len(numbers)) if len(numbers) > 1 else None)
+
+
+def up(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
     """(name, later, earlier) for each pair of neighbours in lists of runs."""
     return [
         (f"{later.dataset} {number(later.epsilon)}, {later.entry}", value(later), value(earlier))
         for group in groups
-        for earlier, later in zip(group, group[1:], strict=False)
+        for earlier, later in pairwise(group)
     ]
 
 
-def ends(groups: Sequence[Sequence[Run]], **value) -> list[tuple[str, Value | None, Value | None]]:
+def ends(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
     """(name, last, first) for each list of runs."""
-    return up([[group[0], group[-1]] for group in groups if len(group) > 1], **value)
+    return up([[group[0], group[-1]] for group in groups if len(group) > 1], value)
 
 
 _LEFT_OUT = 0.99  # of the records: what is left when matches of public images are left out
