@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dpstudy.methods.local_sensitivity import local_sensitivity as of_points
-from dpstudy.tables.claims.anon_smoothing_accuracy import label_gap
+from dpstudy.tables.claims.anon_smoothing_experiments import label_gap
 from dpstudy.tables.claims.anon_smoothing_printed import PAPER
 from dpstudy.tables.claims.anon_smoothing_privacy import error_bound, local_sensitivity
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED

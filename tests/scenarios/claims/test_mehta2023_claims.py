@@ -6,7 +6,7 @@ import math
 import pytest
 
 from dpstudy.core.errors import StudyError
-from dpstudy.tables.claims import mehta2023_methods, mehta2023_tables
+from dpstudy.tables.claims import mehta2023_accuracy as accuracies
 from dpstudy.tables.claims import mehta2023_settings as settings
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED, Cell, Evidence, Part
 from dpstudy.tables.claims.gather import printed_grid
@@ -20,7 +20,6 @@ SETTINGS = published_rows(HYPERPARAMETERS, "mehta2023")
 EPSILONS = ("0.01", "0.05", "0.1", "0.5", "1", "2", "4", "8", "inf")
 STEPS = {"DP-LS": (1,), "DP-Newton": (1, 10), "DP-FC": (1, 10), "DP-Adam": (1, 10, 100)}
 ORDER = ("small", "large")
-METHODS, TABLES = mehta2023_methods, mehta2023_tables
 JUDGES = judges("mehta2023")  # of some the entry says all
 
 
@@ -109,7 +108,7 @@ def test_counts_of_the_printed_numbers():
     assert "0 of 16 for, 1 ties, 15 against" in JUDGES["newton-when-loose"](printed).printed
     assert "10 against (CIFAR-10/ImageNet-1k DP-Newton 10 ep. 2 to 4" in JUDGES["monotone"](printed).printed
     assert "3 against (ImageNet-1k/ImageNet-21k at 0.01" in JUDGES["imagenet-21k"](printed).printed
-    assert "87.7 in Table 1, 87.8 in the detailed one" in TABLES.summary_differs_once(printed).printed
+    assert "87.7 in Table 1, 87.8 in the detailed one" in accuracies.summary_differs_once(printed).printed
     gain = JUDGES["helps-more-when-strict"](printed).printed
     assert "7 of 8 for, 1 ties, 0 against" in gain and "−" not in gain
 
@@ -191,13 +190,13 @@ def altered(table, dataset, method, epochs, epsilon, value, pretraining="JFT-3B"
 @pytest.mark.parametrize(
     ("claim", "change", "verdict"),
     [
-        (TABLES.headline, ("2", "ImageNet-1k", "DP-FC", "10", "8", "87.9"), FAILS),
-        (TABLES.beats_the_state_of_the_art, ("1", "CIFAR-10", "DP-FC", "10", "1", "96.6"), FAILS),
-        (TABLES.summary_differs_once, ("1", "ImageNet-1k", "DP-FC", "10", "4", "87.8"), FAILS),
-        (TABLES.summary_differs_once, ("1", "CIFAR-10", "DP-FC", "10", "4", "99.0"), FAILS),
-        (TABLES.distance_to_the_best, ("2", "ImageNet-1k", "DP-Newton", "10", "inf", "89.9"), HOLDS),
-        (TABLES.last_layer_is_close, ("2", "ImageNet-1k", "DP-Newton", "10", "inf", "88.4"), FAILS),
-        (TABLES.private_is_close, ("2", "ImageNet-1k", "DP-FC", "10", "8", "87.9"), FAILS),
+        (accuracies.headline, ("2", "ImageNet-1k", "DP-FC", "10", "8", "87.9"), FAILS),
+        (accuracies.beats_the_state_of_the_art, ("1", "CIFAR-10", "DP-FC", "10", "1", "96.6"), FAILS),
+        (accuracies.summary_differs_once, ("1", "ImageNet-1k", "DP-FC", "10", "4", "87.8"), FAILS),
+        (accuracies.summary_differs_once, ("1", "CIFAR-10", "DP-FC", "10", "4", "99.0"), FAILS),
+        (accuracies.distance_to_the_best, ("2", "ImageNet-1k", "DP-Newton", "10", "inf", "89.9"), HOLDS),
+        (accuracies.last_layer_is_close, ("2", "ImageNet-1k", "DP-Newton", "10", "inf", "88.4"), FAILS),
+        (accuracies.private_is_close, ("2", "ImageNet-1k", "DP-FC", "10", "8", "87.9"), FAILS),
         (JUDGES["cifar10"], ("3", "CIFAR-10", "DP-FC", "10", "0.01", "97.5"), FAILS),
         (JUDGES["imagenet-jft"], ("2", "ImageNet-1k", "DP-Adam", "10", "8", "88.1"), FAILS),
     ],
@@ -230,7 +229,7 @@ def with_setting(parameter, value, **where):
         (settings.clipping_norms, with_setting("tuner_trials", "300", table="6")),
         (settings.initialisation, with_setting("init_bias", "0.0", table="9")),
         (settings.full_batch, with_setting("batch_size", "4096", table="6")),
-        (TABLES.decay_given_twice, with_setting("weight_decay", "0.1")),
+        (accuracies.decay_given_twice, with_setting("weight_decay", "0.1")),
     ],
 )
 def test_a_verdict_turns_when_a_printed_setting_does(claim, changed):
@@ -323,8 +322,8 @@ def test_resolution_makes_a_big_difference_with_privacy_and_without(gain, withou
         return 50.0 + ORDER.index(label) * (without if math.isinf(epsilon) else gain)
 
     sizes = [ours(accuracy)]
-    found = METHODS.resolution(dataclasses.replace(evidence(), resolutions=sizes))
+    found = accuracies.resolution(dataclasses.replace(evidence(), resolutions=sizes))
     assert (found.verdict, found.decided_by) == (verdict, CELLS)
     elsewhere = [ours(accuracy, datasets=("ImageNet-1k",))]
     for others in ([], elsewhere):
-        assert METHODS.resolution(dataclasses.replace(evidence(), resolutions=others)).verdict == OPEN
+        assert accuracies.resolution(dataclasses.replace(evidence(), resolutions=others)).verdict == OPEN

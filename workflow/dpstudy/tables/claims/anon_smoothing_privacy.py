@@ -11,8 +11,8 @@ from dpstudy.privacy.claimed import noise_multiplier, rho_of
 from dpstudy.privacy.gaussian import epsilon_of
 from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.claims.anon_smoothing_printed import CIFAR10, DELTA, DISTANCES, EPSILONS, FREE, SMOOTHING
-from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, Triples, by_roles, decided, noted, number
-from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, by_roles, decided, noted
+from dpstudy.tables.claims.grid import Triples, Value, number
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Scores, places
 

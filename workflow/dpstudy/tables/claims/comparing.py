@@ -18,16 +18,14 @@ from dpstudy.tables.claims.finding import (
     MISSING,
     Finding,
     Part,
-    Triples,
-    cells,
+    by_roles,
     decided,
-    in_roles,
     noted,
     on_both,
     on_cells,
     undecided,
 )
-from dpstudy.tables.claims.grid import Grid, Place, Value, highest
+from dpstudy.tables.claims.grid import Grid, Place, Triples, Value, highest
 from dpstudy.tables.claims.names import METHODS
 from dpstudy.tables.claims.scores import Printed, Scores, places, up
 from dpstudy.tables.selecting import listed
@@ -60,13 +58,15 @@ def finding(
         true, printed = functions[claim["computed"]](evidence)
         if not true:
             return decided(False, COMPUTED, printed)
-    missing = in_roles(claim["roles"]) if "roles" in claim else claim.get("missing", MISSING)
     parts = partial(_parts, paper=paper, evidence=evidence, functions=functions)
-    if claim.get("cells_alone"):
-        found = on_cells(parts(claim["compare"], evidence.ours), missing)
+    compared = partial(parts, _several(claim, "compare"))
+    if "cells_alone" in claim:
+        found = on_cells(compared(evidence.ours), claim["cells_alone"])
+    elif "roles" in claim:
+        found = by_roles(evidence, compared, claim["roles"], claim.get("about_the_tables", False))
     else:
-        found = on_both(evidence, partial(parts, claim["compare"]), claim.get("about_the_tables", False), missing)
-    beside = [str(part) for part in parts(claim.get("beside", ()), evidence.ours) if part.counted]
+        found = on_both(evidence, compared, claim.get("about_the_tables", False), claim.get("missing", MISSING))
+    beside = [str(part) for part in parts(_several(claim, "beside"), evidence.ours) if part.counted]
     told = functions[claim["told"]](evidence) if "told" in claim else ""
     return noted(found, printed, ". ".join(filter(None, [*beside, told])))
 
@@ -90,7 +90,7 @@ def check(name: str, claim: Mapping, paper: str, roles: Sequence[str], functions
         if each not in allowed:
             refuse(f"{each!r} is no {kind}{suggestion(each, allowed)}")
 
-    comparisons = (*claim.get("compare", ()), *claim.get("beside", ()))
+    comparisons = [*_several(claim, "compare"), *_several(claim, "beside")]
     for each in (*(claim[key] for key in ("computed", "told") if key in claim), *_each("pairs", comparisons)):
         known(each, functions, f"function of the modules of {paper}")
     for one in comparisons:
@@ -103,6 +103,12 @@ def check(name: str, claim: Mapping, paper: str, roles: Sequence[str], functions
             called = next((spec[key] for key in _NAMED if key in spec), ()) if isinstance(spec, Mapping) else spec
             for each in listed(called) if isinstance(called, str | list) else []:
                 known(each, roles or (*METHODS, _OTHERS), "role" if roles else "method")
+
+
+def _several(claim: Mapping, key: str) -> Sequence[Mapping]:
+    """The comparisons of an entry, which may have one, several or none."""
+    given = claim.get(key, ())
+    return [given] if isinstance(given, Mapping) else given
 
 
 def _each(key: str, mappings: Iterable[Mapping]) -> list[Any]:
@@ -179,7 +185,7 @@ def _of_methods(one: Mapping, grid: Grid) -> Triples:
     if one.get("without_privacy"):
         where: Iterable[tuple[object, Place, float]] = ((place, place, math.inf) for place in grid.places)
     else:
-        within = cells(grid, one.get("from", 0.0), one.get("below", math.inf))
+        within = grid.cells(one.get("from", 0.0), one.get("below", math.inf))
         where = (cell for cell in within if cell[2] <= one.get("up_to", math.inf))
     left, right = one["left"], one["right"]
     for name, place, epsilon in where:

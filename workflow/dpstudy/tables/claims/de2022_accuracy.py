@@ -8,9 +8,9 @@ from itertools import product
 
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.de2022_printed import CIFAR10, IMAGENET, PRIOR, SCATTERNET, level
-from dpstudy.tables.claims.de2022_settings import ABOUT, Setting, records, settings, spent
-from dpstudy.tables.claims.finding import PRINTED, Finding, Part, Triples, by_roles, decided, noted, number, on_cells
-from dpstudy.tables.claims.grid import Value, highest
+from dpstudy.tables.claims.de2022_privacy import ABOUT, Setting, records, settings, spent
+from dpstudy.tables.claims.finding import PRINTED, Finding, Part, by_roles, decided, noted, on_cells
+from dpstudy.tables.claims.grid import Triples, Value, highest, number
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Scores
 

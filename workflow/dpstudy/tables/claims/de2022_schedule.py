@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.de2022_printed import CIFAR10
-from dpstudy.tables.claims.de2022_settings import ABOUT, Setting, records, settings, spent
+from dpstudy.tables.claims.de2022_privacy import ABOUT, Setting, records, settings, spent
 from dpstudy.tables.claims.de2022_techniques import by_number, is_deep, measured, setting
 from dpstudy.tables.claims.finding import (
     CELLS,
@@ -21,12 +21,11 @@ from dpstudy.tables.claims.finding import (
     decided,
     judged,
     noted,
-    number,
     on_cells,
     undecided,
     worst,
 )
-from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.grid import Value, number
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Run, Scores, accuracy, ahead_on_training, ends, on_training, up
 from dpstudy.tables.published import TIMINGS, published_rows

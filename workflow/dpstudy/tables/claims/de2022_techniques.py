@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, Part, Triples, by_roles, decided, number
-from dpstudy.tables.claims.grid import Value, highest
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, Part, by_roles, decided
+from dpstudy.tables.claims.grid import Triples, Value, highest, number
 from dpstudy.tables.claims.role_evidence import Evidence, curve_value
 from dpstudy.tables.claims.scores import Run, Scores, accuracy, on_training, up
 

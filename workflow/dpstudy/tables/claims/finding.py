@@ -1,12 +1,10 @@
 """Findings on claims: a verdict, and the numbers behind it."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dpstudy.privacy.printed import upper_bound
-from dpstudy.tables.claims.grid import Grid, Place, Value, average, compare
+from dpstudy.tables.claims.grid import Grid, Triples, Value, average, compare
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided here"
 CELLS, PRINTED, COMPUTED, TIMED = "these cells", "the printed numbers", "computation", "a benchmark"
@@ -14,7 +12,6 @@ TOLERATED = 0.1  # the share of comparisons that two standard errors let go wron
 UNDECIDED = "undecided within the noise"  # of a comparison that was made
 _NAMED = 3  # exceptions that are named
 MISSING = "No cells with the methods, pre-training and epsilons that the claim names"
-Triples = Iterable[tuple[object, Value | None, Value | None]]  # (name of a cell, left, right)
 
 
 @dataclass(frozen=True)
@@ -201,16 +198,3 @@ def undecided(why: str, printed: str = "") -> Finding:
 def decided(true: bool, by: str, text: str, here: str = "") -> Finding:
     """The finding on a claim that printed numbers or a computation decide."""
     return Finding(HOLDS if true else FAILS, by, text, here)
-
-
-def number(epsilon: float) -> str:
-    """An epsilon in the spelling of the tables."""
-    return upper_bound(epsilon, digits=17)  # all that there are
-
-
-def cells(grid: Grid, low: float = 0.0, high: float = math.inf) -> Iterator[tuple[str, Place, float]]:
-    """(name, place, epsilon) for every place and finite epsilon in [low, high)."""
-    for place in grid.places:
-        for epsilon in grid.epsilons:
-            if low <= epsilon < high:
-                yield f"{place} at {number(epsilon)}", place, epsilon

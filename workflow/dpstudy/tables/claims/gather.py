@@ -1,7 +1,6 @@
 """Gathering the evidence for claims of mehta2023: printed numbers, and accuracies of a study's cells."""
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, MutableMapping
 
 from dpstudy.core.errors import StudyError
@@ -10,7 +9,7 @@ from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims.finding import Cell, Evidence
 from dpstudy.tables.claims.grid import Grid, Place, Value
 from dpstudy.tables.claims.names import CLASSES, METHODS, entries_of, why_another
-from dpstudy.tables.claims.scores import value_of
+from dpstudy.tables.claims.scores import keeps, value_of
 from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
@@ -51,19 +50,10 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     cells: list[Cell] = []
     left_out: dict[str, None] = {}
     ours = _grid(name, spec, results, spec.get("pretraining"), cells, left_out)
-    sizes = [
-        _grid(name, spec, results, {one: one for one in features}, [], left_out)
-        for features in spec.get("resolutions", ())
-    ]
-    return Evidence(
-        printed_grid(rows),
-        ours,
-        rows,
-        published_rows(HYPERPARAMETERS, spec["paper"]),
-        cells,
-        tuple(left_out),
-        sizes,
-    )
+    several = [{one: one for one in features} for features in spec.get("resolutions", ())]
+    sizes = [_grid(name, spec, results, places, [], left_out) for places in several]
+    hyperparameters = published_rows(HYPERPARAMETERS, spec["paper"])
+    return Evidence(printed_grid(rows), ours, rows, hyperparameters, cells, tuple(left_out), sizes)
 
 
 def _grid(
@@ -94,16 +84,10 @@ def _grid(
             continue
         cells.append(Cell(method, epochs, epsilon, ledger, metrics["hyperparameters"]))
         classes[place.dataset] = metrics["classes"]
-        if not math.isinf(epsilon) and not _keeps(ledger, epsilon):
-            continue
         value = value_of(runs[path])
-        if key not in values or values[key].number < value.number:
+        if keeps(ledger, epsilon) and (key not in values or values[key].number < value.number):
             values[key] = value
     return Grid(values, tuple(places or ()), classes)
-
-
-def _keeps(ledger: Mapping, epsilon: float) -> bool:
-    return ledger["guarantee"] == "proved" and ledger["epsilon"] <= epsilon
 
 
 def _wanted(

@@ -1,8 +1,10 @@
 """Grids of accuracies by (data set, pre-training, method, epochs, epsilon), printed or ours, and their comparison."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+
+from dpstudy.privacy.printed import upper_bound
 
 _ROUNDING = 1e-9  # printed numbers have one digit after the point: what is smaller is arithmetic, not a difference
 
@@ -37,6 +39,14 @@ class Value:
         if self.mean is None or other.mean is None:
             return None
         return Value(self.mean - other.mean, _pooled([self, other]))
+
+
+Triples = Iterable[tuple[object, Value | None, Value | None]]  # (name of a cell, left, right)
+
+
+def number(epsilon: float) -> str:
+    """An epsilon in the spelling of the tables."""
+    return upper_bound(epsilon, digits=17)  # all that there are
 
 
 def _pooled(values: Iterable[Value]) -> float | None:
@@ -128,6 +138,13 @@ class Grid:
     def rows(self) -> list[tuple[str, int]]:
         """The (method, epochs) pairs, in order."""
         return list(dict.fromkeys(key[1:3] for key in self.values))
+
+    def cells(self, low: float = 0.0, high: float = math.inf) -> Iterator[tuple[str, Place, float]]:
+        """(name, place, epsilon) for every place and finite epsilon in [low, high)."""
+        for place in self.places:
+            for epsilon in self.epsilons:
+                if low <= epsilon < high:
+                    yield f"{place} at {number(epsilon)}", place, epsilon
 
     def get(self, place: Place, method: str, epochs: int, epsilon: float) -> Value | None:
         """The value of a cell, or None."""

@@ -8,21 +8,17 @@ from typing import Any
 
 from dpstudy.core.errors import StudyError
 from dpstudy.tables.claims import (
-    anon_smoothing_accuracy,
+    anon_smoothing_experiments,
     anon_smoothing_privacy,
-    anon_smoothing_settings,
     comparing,
     de2022_accuracy,
-    de2022_audit,
+    de2022_privacy,
     de2022_schedule,
-    de2022_settings,
     de2022_techniques,
-    mehta2023_methods,
+    mehta2023_accuracy,
     mehta2023_settings,
-    mehta2023_tables,
     role_evidence,
     tramer2021_accuracy,
-    tramer2021_searches,
     tramer2021_settings,
     tramer2021_training,
 )
@@ -33,10 +29,10 @@ from dpstudy.tables.published import claims_of
 from dpstudy.tables.results import Results
 
 PAPERS: dict[str, tuple[ModuleType, ...]] = {  # whose functions judge, each by evidence of its own kind
-    "mehta2023": (mehta2023_methods, mehta2023_settings, mehta2023_tables),
-    "tramer2021": (tramer2021_accuracy, tramer2021_searches, tramer2021_settings, tramer2021_training),
-    "de2022": (de2022_accuracy, de2022_audit, de2022_schedule, de2022_settings, de2022_techniques),
-    "anon_smoothing": (anon_smoothing_accuracy, anon_smoothing_privacy, anon_smoothing_settings),
+    "mehta2023": (mehta2023_accuracy, mehta2023_settings),
+    "tramer2021": (tramer2021_accuracy, tramer2021_settings, tramer2021_training),
+    "de2022": (de2022_accuracy, de2022_privacy, de2022_schedule, de2022_techniques),
+    "anon_smoothing": (anon_smoothing_experiments, anon_smoothing_privacy),
 }
 _PRINTED_NOTES = {
     "mehta2023": "Printed numbers have no seeds: they contradict a claim, but confirm only what is said of the tables "
@@ -104,12 +100,11 @@ def _judge_of(paper: str, claim: str, row: dict) -> Callable[[Any], Finding]:
 
 def _functions(paper: str) -> dict[str, Callable[..., Any]]:
     """Name -> function of those in a paper's modules that its entries may name."""
-    modules = {module.__name__: vars(module).items() for module in PAPERS[paper]}
     return {
         name: one
-        for module, members in modules.items()
-        for name, one in members
-        if isfunction(one) and one.__module__ == module and not name.startswith("_")
+        for module in PAPERS[paper]
+        for name, one in vars(module).items()
+        if isfunction(one) and one.__module__ == module.__name__ and not name.startswith("_")
     }
 
 

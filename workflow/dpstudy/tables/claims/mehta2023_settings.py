@@ -9,8 +9,7 @@ from dpstudy.privacy.gaussian import composed_mu, epsilon_of
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.renyi import rdp_epsilon
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, Evidence, Finding, decided
-from dpstudy.tables.claims.mehta2023_methods import ADAM, FC, LS, NEWTON
-from dpstudy.tables.claims.mehta2023_tables import IMAGENET
+from dpstudy.tables.claims.mehta2023_accuracy import ADAM, FC, IMAGENET, LS, NEWTON
 
 _DELTAS = {IMAGENET: 8e-7, "CIFAR-10": 1e-5, "CIFAR-100": 1e-5}
 _IMAGENET_RECORDS = 1_281_167

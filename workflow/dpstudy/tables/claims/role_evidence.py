@@ -1,7 +1,6 @@
 """Gathering the evidence for claims of papers with roles: printed numbers, and a study's cells by role."""
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -13,16 +12,13 @@ from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims import anon_smoothing_printed, de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of, why_another
-from dpstudy.tables.claims.scores import Point, Run, Scores, Search, value_of
+from dpstudy.tables.claims.scores import Point, Run, Scores, Search, keeps, value_of
 from dpstudy.tables.names import check_names
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.trials import BY_LABEL, STATISTICS, lay_searches, pooled
 
-PAPERS = {
-    printed.paper: printed
-    for printed in (tramer2021_printed.PRINTED, de2022_printed.PRINTED, anon_smoothing_printed.PRINTED)
-}
+PAPERS = {module.PAPER: module.PRINTED for module in (tramer2021_printed, de2022_printed, anon_smoothing_printed)}
 
 
 class Place(NamedTuple):
@@ -102,7 +98,7 @@ def evidence_of(
         name: of the paper.
     """
     paper, rows = PAPERS[name], published_rows(RESULTS, name)
-    printed, runs = paper.scores(rows), [run for run in runs if _counts(run)]
+    printed, runs = paper.scores(rows), [run for run in runs if run.role in CONTROLS or keeps(run.ledger, run.epsilon)]
     sizes = {
         dataset: _sizes(paper.records.get(data, ()), {run.n for run in runs if run.dataset == dataset})
         for dataset, data in {(run.dataset, run.data) for run in runs}
@@ -123,12 +119,6 @@ def evidence_of(
 def _sizes(of_the_paper: Sequence[int], found: set[int]) -> set[int]:
     """The numbers of records that claims not about them are judged at."""
     return found.intersection(of_the_paper) or {max(found)}
-
-
-def _counts(run: Run) -> bool:
-    if math.isinf(run.epsilon) or run.role in CONTROLS:
-        return True
-    return run.ledger["guarantee"] == "proved" and run.ledger["epsilon"] <= run.epsilon
 
 
 def _runs(

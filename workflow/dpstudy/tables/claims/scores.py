@@ -12,8 +12,7 @@ from typing import NamedTuple
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.on_training import ON_TRAINING
-from dpstudy.tables.claims.finding import Triples, number
-from dpstudy.tables.claims.grid import Value, highest
+from dpstudy.tables.claims.grid import Triples, Value, highest, number
 
 
 class Point(NamedTuple):
@@ -132,6 +131,11 @@ def places(scores: Scores, data: str, role: str | None = None) -> list[str]:
     """A data set with each backbone (of a role), in the order of the roles' lists."""
     runs = scores.runs if role is None else scores.of_role(role)
     return list(dict.fromkeys(run.dataset for run in runs if run.data == data))
+
+
+def keeps(ledger: Mapping, epsilon: float) -> bool:
+    """Whether a cell's guarantee is proved at no more than its finite epsilon."""
+    return math.isinf(epsilon) or (ledger["guarantee"] == "proved" and ledger["epsilon"] <= epsilon)
 
 
 def accuracy(run: Run) -> Value | None:

@@ -9,20 +9,8 @@ from itertools import pairwise, product
 from operator import itemgetter
 
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.tables.claims.finding import (
-    CELLS,
-    FAILS,
-    PRINTED,
-    Finding,
-    Part,
-    Triples,
-    decided,
-    noted,
-    number,
-    on_cells,
-    undecided,
-)
-from dpstudy.tables.claims.grid import Value, compare
+from dpstudy.tables.claims.finding import CELLS, PRINTED, Finding, Part, decided, noted, on_cells, undecided
+from dpstudy.tables.claims.grid import Triples, Value, compare, number
 from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence, curve_value
 from dpstudy.tables.claims.scores import Scores, ahead_on_training, on_training
@@ -66,7 +54,7 @@ def budget_on_cifar(evidence: Evidence) -> Finding:
     if not reached:
         if compare(last, Value(goal)) == 0:
             return undecided(f"{here}, which is within the noise", printed)
-        return Finding(FAILS, CELLS, printed, here)
+        return decided(False, CELLS, printed, here)
     above = next((spent for spent, accuracy in points if compare(accuracy, Value(goal)) == 1), None)
     if above is None:
         return undecided(f"{here}, and nowhere passed by more than the noise", printed)

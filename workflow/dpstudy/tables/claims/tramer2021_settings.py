@@ -14,19 +14,8 @@ from dpstudy.privacy.noise_levels import noise_level
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.published import tramer2021 as plain_conversion
 from dpstudy.privacy.renyi import rdp_curve
-from dpstudy.tables.claims.finding import (
-    CELLS,
-    COMPUTED,
-    FAILS,
-    HOLDS,
-    PRINTED,
-    Finding,
-    Part,
-    by_roles,
-    decided,
-    number,
-)
-from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Finding, Part, by_roles, decided
+from dpstudy.tables.claims.grid import Value, number
 from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Scores
@@ -91,14 +80,10 @@ def counts_follow(evidence: Evidence) -> Finding:
     expected = {model for model in counted if model.startswith("ScatterNet+CNN")}
     text = ", ".join(f"{model} {ours:,} against {theirs // 1000}K" for model, (ours, theirs) in counted.items())
     small, large = sorted(expected, reverse=True)
-    text += (
-        f". {parameters(small, [0, 1]):,} without Table 8's poolings, {parameters(large, [1]):,} with one of Table 9's"
-    )
-    here = ", ".join(
-        f"{dataset} {role} {size:,}"
-        for (dataset, role), size in _sizes(evidence, evidence.ours).items()
-        if (dataset, role) in TABLE_4
-    )
+    text += f". {parameters(small, [0, 1]):,} without Table 8's poolings, "
+    text += f"{parameters(large, [1]):,} with one of Table 9's"
+    sizes = _sizes(evidence, evidence.ours).items()
+    here = ", ".join(f"{dataset} {role} {n:,}" for (dataset, role), n in sizes if (dataset, role) in TABLE_4)
     return decided(wrong == expected, COMPUTED, text, here)
 
 
@@ -137,20 +122,18 @@ def normalisation_privacy(evidence: Evidence) -> Finding:
 
 def plain_conversion_valid(evidence: Evidence) -> Finding:
     """Judge Lemma B.4: the conversion epsilon + log(1/delta)/(alpha - 1)."""
-    pairs = {}
-    for sigma in (0.5, 1.0, 2.0, 8.0):
-        release = [Event("release", "gaussian", sigma, 1.0)]
-        pairs[sigma] = plain_conversion(release, _DELTA), epsilon_of(composed_mu(release), _DELTA)
-    text = ", ".join(
-        f"σ = {sigma:g}: {_printed(bound)} against {_printed(exact)}" for sigma, (bound, exact) in pairs.items()
-    )
+    sigmas = (0.5, 1.0, 2.0, 8.0)
+    releases = [[Event("release", "gaussian", sigma, 1.0)] for sigma in sigmas]
+    pairs = [(plain_conversion(one, _DELTA), epsilon_of(composed_mu(one), _DELTA)) for one in releases]
+    compared = [f"{_printed(bound)} against {_printed(exact)}" for bound, exact in pairs]
+    text = ", ".join(f"σ = {sigma:g}: {both}" for sigma, both in zip(sigmas, compared, strict=True))
     text = f"One Gaussian release, by the lemma against exactly: {text}. Valid, and looser"
     runs = [run for run in evidence.ours.of_role("linear-printed") if run.ledger["epsilon"] is not None]
     here = ", ".join(
         f"{run.dataset}: noise for ε = {number(run.epsilon)} by the lemma certifies {_printed(run.ledger['epsilon'])}"
         for run in runs
     )
-    return decided(all(bound >= exact for bound, exact in pairs.values()), COMPUTED, text, here)
+    return decided(all(bound >= exact for bound, exact in pairs), COMPUTED, text, here)
 
 
 def _printed(epsilon: float) -> str:
@@ -205,15 +188,11 @@ def iteration_noise(evidence: Evidence) -> Finding:
 
 def _noise_levels(epsilons: Sequence[str], accounting: str) -> tuple[str, bool]:
     """What both need, as text, and whether iteration needs less where the paper says so and nowhere else."""
-    levels = {epsilon: _levels(epsilon, accounting) for epsilon in epsilons}
-    as_stated = [
-        (iterated < sgd) == (not _LEAST <= float(epsilon) <= _MOST) for epsilon, (sgd, iterated) in levels.items()
-    ]
-    text = ", ".join(
-        f"ε = {epsilon}: {'none' if math.isinf(sgd) else f'{sgd:.2f}'} and {iterated:.2f}"
-        for epsilon, (sgd, iterated) in levels.items()
-    )
-    return f"σ of DP-SGD and of iteration at {text}", all(as_stated)
+    levels = [(e, *_levels(e, accounting)) for e in epsilons]
+    as_stated = all((iterated < sgd) == (not _LEAST <= float(e) <= _MOST) for e, sgd, iterated in levels)
+    sgds = ["none" if math.isinf(sgd) else f"{sgd:.2f}" for _, sgd, _ in levels]
+    text = ", ".join(f"ε = {e}: {sgd} and {iterated:.2f}" for (e, _, iterated), sgd in zip(levels, sgds, strict=True))
+    return f"σ of DP-SGD and of iteration at {text}", as_stated
 
 
 @cache
@@ -231,14 +210,13 @@ def _levels(epsilon: str, accounting: str) -> tuple[float, float]:
 
 def more_steps_for_more_records(evidence: Evidence) -> Finding:
     """Judge the claim: with more records DP-SGD can take more steps, or less noise, for the same epsilon."""
-    steps, levels = zip(*(_steps_and_noise(records) for records in _MORE_RECORDS), strict=True)
+    found = [(records, *_steps_and_noise(records)) for records in _MORE_RECORDS]
     text = ", ".join(
-        f"N = {records:,}: {taken:,} steps with σ = {levels[0]:.2f}, or σ = {level:.2f} for {_STEPS}"
-        for records, taken, level in zip(_MORE_RECORDS, steps, levels, strict=True)
+        f"N = {records:,}: {steps:,} steps with σ = {found[0][2]:.2f}, or σ = {level:.2f} for {_STEPS}"
+        for records, steps, level in found
     )
-    rising = all(one < other for one, other in pairwise(steps))
-    falling = all(one > other for one, other in pairwise(levels))
-    return decided(rising and falling, COMPUTED, f"Certified, ε = {_EPSILON}, δ = 1/(2N), batches of {_BATCH}: {text}")
+    better = all(few[1] < many[1] and few[2] > many[2] for few, many in pairwise(found))
+    return decided(better, COMPUTED, f"Certified, ε = {_EPSILON}, δ = 1/(2N), batches of {_BATCH}: {text}")
 
 
 @cache
