@@ -322,8 +322,8 @@ def test_resolution_makes_a_big_difference_with_privacy_and_without(gain, withou
         return 50.0 + ORDER.index(label) * (without if math.isinf(epsilon) else gain)
 
     sizes = [ours(accuracy)]
-    found = accuracies.resolution(dataclasses.replace(evidence(), resolutions=sizes))
+    found = settings.resolution(dataclasses.replace(evidence(), resolutions=sizes))
     assert (found.verdict, found.decided_by) == (verdict, CELLS)
     elsewhere = [ours(accuracy, datasets=("ImageNet-1k",))]
     for others in ([], elsewhere):
-        assert accuracies.resolution(dataclasses.replace(evidence(), resolutions=others)).verdict == OPEN
+        assert settings.resolution(dataclasses.replace(evidence(), resolutions=others)).verdict == OPEN

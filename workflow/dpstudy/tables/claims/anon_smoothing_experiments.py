@@ -18,8 +18,7 @@ from dpstudy.tables.claims.anon_smoothing_printed import CHEXPERT, CIFAR10, DIST
 from dpstudy.tables.claims.anon_smoothing_privacy import audited
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, Part, by_roles, decided, noted, on_cells, undecided
 from dpstudy.tables.claims.grid import Triples, Value, average, number
-from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Run, Scores, places, value_of
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, grouped, places, value_of
 from dpstudy.tables.published import DISTANCES as MEASURED_DISTANCES
 from dpstudy.tables.published import published_rows
 
@@ -44,7 +43,7 @@ def larger_backbones(evidence: Evidence) -> Finding:
 def _costs(scores: Scores, role: str) -> Triples:
     """(larger backbone and epsilon, cost on the smaller, cost on the larger), in points below no privacy."""
     order = places(scores, CIFAR10, role)
-    for epsilon in sorted({e for place in order for e in scores.epsilons(place, role) if not math.isinf(e)}):
+    for epsilon in sorted({e for place in order for e in scores.finite(place, role)}):
         accuracies = {place: [scores.get(place, *at) for at in ((FREE, math.inf), (role, epsilon))] for place in order}
         costs = [(place, free - private) for place, (free, private) in accuracies.items() if free and private]
         for (_, small), (place, large) in pairwise(costs):
@@ -55,12 +54,12 @@ def along_training(scores: Scores) -> Triples:
     """The points of smoothing's curves on CheXpert, each beside DP-SGD's last point of no more epochs."""
     for run, other in product(scores.of_role(SMOOTHING), scores.of_role(DP_SGD)):
         alike = (run.dataset, run.epsilon, run.n) == (other.dataset, other.epsilon, other.n)
-        if not alike or run.data != CHEXPERT or math.isinf(run.epsilon):
+        if not alike or run.data != CHEXPERT or not run.private:
             continue
         for point in run.curve:
             earlier = [one for one in other.curve if one.epochs <= point.epochs]
             if earlier:
-                name = f"{run.dataset} {number(run.epsilon)}, epoch {point.epochs:g}"
+                name = f"{run.at}, epoch {point.epochs:g}"
                 yield name, point.accuracy, earlier[-1].accuracy
 
 
@@ -69,8 +68,7 @@ def beside_no_privacy(scores: Scores) -> Triples:
     return [
         (f"{place} {number(e)}", scores.get(place, SMOOTHING, e), scores.get(place, FREE, math.inf))
         for place in places(scores, CHEXPERT)
-        for e in scores.epsilons(place, SMOOTHING)
-        if not math.isinf(e)
+        for e in scores.finite(place, SMOOTHING)
     ]
 
 
@@ -98,17 +96,13 @@ def _compared(evidence: Evidence, data: str) -> Iterator[tuple[str, Mapping[str,
     finite one there is."""
     scores, metric = evidence.ours, evidence.metric
     for place in places(scores, data, SMOOTHING):
-        finite = [epsilon for epsilon in scores.epsilons(place, SMOOTHING) if not math.isinf(epsilon)]
-        if finite:
+        if finite := scores.finite(place, SMOOTHING):
             epsilon = _AT if _AT in finite else finite[-1]
-            cells = {
-                role: [run for run in scores.of_role(role) if (run.dataset, run.epsilon) == (place, at)]
-                for role, at in ((SMOOTHING, epsilon), (DP_SGD, epsilon), (FREE, math.inf))
-            }
-            labelled = {role: [run for run in runs if label_scores(run, metric)] for role, runs in cells.items()}
-            best = {
-                role: max(runs, key=lambda run: run.accuracy.number, default=None) for role, runs in labelled.items()
-            }
+            best = {}
+            for role, at in ((SMOOTHING, epsilon), (DP_SGD, epsilon), (FREE, math.inf)):
+                runs = [run for run in scores.of_role(role) if (run.dataset, run.epsilon) == (place, at)]
+                labelled = [run for run in runs if label_scores(run, metric)]
+                best[role] = max(labelled, key=lambda run: run.accuracy.number, default=None)
             yield f"{place} {number(epsilon)}", best
 
 
@@ -135,9 +129,8 @@ def fairness(evidence: Evidence) -> Finding:
         for name, cells in _compared(evidence, CHEXPERT)
     ]
     free, sgd = ([(name, by_role[role], by_role[SMOOTHING]) for name, by_role in gaps] for role in (FREE, DP_SGD))
-    similar = f"Smoothing's gap between labels no more than {_SIMILAR:g} above that without"
     parts = [
-        Part.of(similar, free, _SIMILAR),
+        Part.of(f"Smoothing's gap between labels no more than {_SIMILAR:g} above that without", free, _SIMILAR),
         Part.of("DP-SGD's gap over smoothing's", sgd),
         Part.of("The gap without privacy over smoothing's", free),
         Part.of("Smoothing's cost on the rarest label over that on the others", _smallest(evidence)),
@@ -173,19 +166,16 @@ def _settings(run: Run) -> dict:
 
 def with_the_papers(scores: Scores, setting: str) -> Triples:
     """(cell, accuracy with the paper's value of a setting, with another) of cells alike in all other settings."""
-    groups: dict[tuple, list[Run]] = {}
-    for run in scores.of_role(SMOOTHING):
-        options = _settings(run)
-        if setting in options and not math.isinf(run.epsilon):
-            # What only follows from the margin is no setting.
-            rest = {key: value for key, value in options.items() if key not in (setting, "error_bound")}
-            key = (run.dataset, run.epsilon, run.n, json.dumps(rest, sort_keys=True, default=str))
-            groups.setdefault(key, []).append(run)
-    for runs in groups.values():
+
+    def rest(run: Run) -> tuple:
+        # What only follows from the margin is no setting.
+        others = {key: value for key, value in _settings(run).items() if key not in (setting, "error_bound")}
+        return run.dataset, run.epsilon, run.n, json.dumps(others, sort_keys=True, default=str)
+
+    for runs in grouped((run for run in scores.of_role(SMOOTHING) if run.private and setting in _settings(run)), rest):
         values = [(run, _settings(run)[setting]) for run in runs]
-        same, others = ([one for one in values if (one[1] == _SETTINGS[setting]) == so] for so in (True, False))
-        for run, _ in same:
-            for other, value in others:
+        for (run, same), (other, value) in product(values, repeat=2):
+            if same == _SETTINGS[setting] != value:
                 yield f"{other.entry}: {value:g}", run.accuracy, other.accuracy
 
 
@@ -221,28 +211,24 @@ def independence(evidence: Evidence) -> Finding:
         "for as long as one likes and published: what it tells would have to be attacked after few and many epochs. "
         "Accuracies decide it no more: they would have to be equal, not merely close"
     )
-    curves = [run for run in evidence.ours.of_role(SMOOTHING) if len(run.curve) > 1 and not math.isinf(run.epsilon)]
-    alike: dict[tuple[str, float], Run] = {}
+    curves = [run for run in evidence.ours.of_role(SMOOTHING) if len(run.curve) > 1 and run.private]
+    shown: dict[str, str] = {}
     for run in curves:
-        alike.setdefault((run.dataset, run.epsilon), run)
-    shown = [
-        f"{run.dataset}, ε = {number(run.epsilon)}: "
-        + ", ".join(f"{one.accuracy.mean:.1f} at epoch {one.epochs:g}" for one in (run.curve[0], run.curve[-1]))
-        for run in alike.values()
-    ]
+        ends = ", ".join(f"{one.accuracy.mean:.1f} at epoch {one.epochs:g}" for one in (run.curve[0], run.curve[-1]))
+        shown.setdefault(f"{run.dataset}, ε = {number(run.epsilon)}", ends)
     backbones = {run.backbone for run in evidence.ours.of_role(SMOOTHING)}
     has = f"The study has {len(backbones)} backbones in the role instance-smoothing and {len(curves)} curves"
-    return undecided(". ".join([why, f"{has}: {'; '.join(shown)}" if shown else has]))
+    told = "; ".join(f"{place}: {ends}" for place, ends in shown.items())
+    return undecided(". ".join([why, f"{has}: {told}" if told else has]))
 
 
 def measure(evidence: Evidence) -> Finding:
     """Judge the claim on the metric of Table 1."""
     printed = [run.accuracy.number for run in evidence.printed.runs]
     text = f"Table 1 calls its numbers performance: {min(printed)} to {max(printed)}; they are read as top-1 accuracy"
-    shown = []
+    runs, shown = [run for run in evidence.ours.of_role(FREE) if not run.private], []
     for place in places(evidence.ours, CIFAR10, FREE):
-        runs = (run for run in evidence.ours.of_role(FREE) if run.dataset == place and math.isinf(run.epsilon))
-        if run := next(runs, None):
+        if run := next((run for run in runs if run.dataset == place), None):
             seeds = run.metrics["seeds"]
             both = [metric for metric in ("top1", "auc") if all(metric in seed for seed in seeds)]
             values = ", ".join(f"{m} {value_of([seed[m] for seed in seeds], m).mean:.1f} %" for m in both)
@@ -259,7 +245,6 @@ def neighbour_distances(evidence: Evidence) -> Finding:
     mean = statistics.fmean(float(row["mean"]) for row in rows)
     shown = {row["class"]: float(row["mean"]) for row in rows}
     car, dog = shown["automobile"], shown["dog"]
-    here = (
-        f"{rows[0]['dataset']}, features of {rows[0]['features']}: car {car:.3g}, dog {dog:.3g}, all classes {mean:.3g}"
-    )
+    here = f"{rows[0]['dataset']}, features of {rows[0]['features']}: "
+    here += f"car {car:.3g}, dog {dog:.3g}, all classes {mean:.3g}"
     return decided(car < mean < dog, COMPUTED, f"{text}; their unit depends on the features", here)

@@ -13,8 +13,7 @@ from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.claims.anon_smoothing_printed import CIFAR10, DELTA, DISTANCES, EPSILONS, FREE, SMOOTHING
 from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, by_roles, decided, noted
 from dpstudy.tables.claims.grid import Triples, Value, number
-from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Scores, places
+from dpstudy.tables.claims.scores import Evidence, Scores, grouped, places
 
 _PRINTED_RHO = ("0.080", "0.173", "1.049")  # at EPSILONS
 _RECORDS = 100  # of the data sets that local sensitivities are computed on
@@ -41,21 +40,14 @@ def audited(evidence: Evidence) -> str:
         return _NO_AUDITS
     attacked = [(run, lower) for run in runs if (lower := highest(run.audit["audits"])) is not None]
     above = sum(refuted(run.audit["audits"], run.epsilon) for run in runs)
-    bounds: dict[str, dict[float, float]] = {}
-    for run, lower in attacked:
-        by_epsilon = bounds.setdefault(run.dataset, {})
-        by_epsilon[run.epsilon] = max(lower, by_epsilon.get(run.epsilon, 0.0))
-    listed = "; ".join(
-        f"{place}: "
-        + ", ".join(
-            f"ε ≥ {lower_bound(lower, places=2)} where {number(e)} is claimed" for e, lower in by_epsilon.items()
-        )
-        for place, by_epsilon in bounds.items()
-    )
-    return (
-        f"Attacks that replace a record refute the claimed ε in {above} of {len(attacked)} cells, exceeding the 2ε "
-        f"that a claim for adding or removing one allows. {listed}"
-    )
+    texts = []
+    for pairs in grouped(attacked, lambda pair: pair[0].dataset):
+        by_epsilon = grouped(pairs, lambda pair: pair[0].epsilon)
+        bounds = [(cells[0][0].epsilon, lower_bound(max(low for _, low in cells), places=2)) for cells in by_epsilon]
+        listed = ", ".join(f"ε ≥ {bound} where {number(e)} is claimed" for e, bound in bounds)
+        texts.append(f"{pairs[0][0].dataset}: {listed}")
+    text = f"Attacks that replace a record refute the claimed ε in {above} of {len(attacked)} cells, exceeding the 2ε "
+    return f"{text}that a claim for adding or removing one allows. {'; '.join(texts)}"
 
 
 def instance_noise(evidence: Evidence) -> Finding:
@@ -101,14 +93,9 @@ def conversion(evidence: Evidence) -> Finding:
     return decided(not wrong, COMPUTED, text)
 
 
-def constant_in_the_section(h: float) -> float:
-    """The constant C of section 3.2."""
-    return 1 / math.sqrt(2 * math.pi * h**2)
-
-
-def constant_in_the_appendix(h: float) -> float:
-    """The constant C of appendix A.2."""
-    return 1 / (math.sqrt(2 * math.pi) * h**2)
+def _constants(h: float) -> tuple[float, float]:
+    """The constant C of section 3.2, and that of appendix A.2."""
+    return 1 / math.sqrt(2 * math.pi * h**2), 1 / (math.sqrt(2 * math.pi) * h**2)
 
 
 def error_bound(epsilon: float, margin: float = _MARGIN, delta: float = DELTA) -> float:
@@ -120,13 +107,12 @@ def error_bound(epsilon: float, margin: float = _MARGIN, delta: float = DELTA) -
 
 def enough_records(evidence: Evidence) -> Finding:
     """Judge Theorem 2: C/(rho (alpha - 1)) records are enough for rho-zCDP."""
-    pairs = [(h, constant_in_the_section(h), constant_in_the_appendix(h)) for h in _BANDWIDTHS]
+    pairs = [(h, *_constants(h)) for h in _BANDWIDTHS]
     agree = all(math.isclose(first, second) for _, first, second in pairs)
     shown = "; ".join(f"h = {h:g}: {first:.3f} and {second:.3f}" for h, first, second in pairs)
-    needed = {e: math.ceil(constant_in_the_section(1.0) / rho_of(e, DELTA)) for e in EPSILONS}
+    needed = {e: math.ceil(_constants(1.0)[0] / rho_of(e, DELTA)) for e in EPSILONS}
     least = ", ".join(f"{n} at ε = {number(e)}" for e, n in needed.items())
-    peak = (2 * math.pi) ** (-DIMENSIONS / 2)
-    most = max(needed.values())
+    peak, most = (2 * math.pi) ** (-DIMENSIONS / 2), max(needed.values())
     text = (
         f"C of section 3.2 and of A.2: {shown}. Neither is the highest value of a kernel in {DIMENSIONS} dimensions, "
         f"which at h = 1 is {peak:.0e}. With α = 2 and h = 1 these numbers of records would do, whatever they are: "
@@ -165,13 +151,13 @@ def errors_below_the_bound(evidence: Evidence) -> Finding:
 def _bounds(scores: Scores) -> Triples:
     """(place and epsilon, bound, error) at finite epsilons, with each cell's own margin and delta."""
     for run in scores.of_role(SMOOTHING):
-        if run.data != CIFAR10 or math.isinf(run.epsilon):
+        if run.data != CIFAR10 or not run.private:
             continue
         options = run.metrics.get("hyperparameters", {})
         bound = error_bound(run.epsilon, options.get("margin", _MARGIN), options.get("noise_delta", DELTA))
         bound = options.get("error_bound", bound)
         if bound < 1:
-            yield f"{run.dataset} {number(run.epsilon)}", Value(100 * bound), _error(run.accuracy)
+            yield f"{run.at}", Value(100 * bound), _error(run.accuracy)
 
 
 def _unsmoothed(scores: Scores) -> Triples:
@@ -188,7 +174,7 @@ def _error(accuracy: Value) -> Value:
 def rising(scores: Scores, role: str) -> Triples:
     """(place and epsilon, accuracy there, accuracy at the next smaller epsilon) on CIFAR-10."""
     for place in places(scores, CIFAR10):
-        for low, high in pairwise(e for e in scores.epsilons(place, role) if not math.isinf(e)):
+        for low, high in pairwise(scores.finite(place, role)):
             yield f"{place} {number(high)}", scores.get(place, role, high), scores.get(place, role, low)
 
 

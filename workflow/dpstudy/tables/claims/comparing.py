@@ -15,11 +15,10 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.tables.claims.finding import (
     COMPUTED,
-    MISSING,
     Finding,
     Part,
-    by_roles,
     decided,
+    in_roles,
     noted,
     on_both,
     on_cells,
@@ -62,10 +61,9 @@ def finding(
     compared = partial(parts, _several(claim, "compare"))
     if "cells_alone" in claim:
         found = on_cells(compared(evidence.ours), claim["cells_alone"])
-    elif "roles" in claim:
-        found = by_roles(evidence, compared, claim["roles"], claim.get("about_the_tables", False))
     else:
-        found = on_both(evidence, compared, claim.get("about_the_tables", False), claim.get("missing", MISSING))
+        missing = in_roles(claim["roles"]) if "roles" in claim else claim.get("missing")
+        found = on_both(evidence, compared, claim.get("about_the_tables", False), missing)
     beside = [str(part) for part in parts(_several(claim, "beside"), evidence.ours) if part.counted]
     told = functions[claim["told"]](evidence) if "told" in claim else ""
     return noted(found, printed, ". ".join(filter(None, [*beside, told])))

@@ -2,7 +2,6 @@
 (4.1, B.2 to B.4), on ImageNet and Places-365 (1, 4.2, 4.3; Figures 1, 4, 5): judges, and what comparisons in
 workflow/published/claims/de2022.yaml compare."""
 
-import math
 from collections.abc import Sequence
 from itertools import product
 
@@ -11,8 +10,7 @@ from dpstudy.tables.claims.de2022_printed import CIFAR10, IMAGENET, PRIOR, SCATT
 from dpstudy.tables.claims.de2022_privacy import ABOUT, Setting, records, settings, spent
 from dpstudy.tables.claims.finding import PRINTED, Finding, Part, by_roles, decided, noted, on_cells
 from dpstudy.tables.claims.grid import Triples, Value, highest, number
-from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Scores
+from dpstudy.tables.claims.scores import Evidence, Scores
 
 WRNS = ("wrn-16-4", "wrn-40-4")
 _OVERTAKES = 3.0  # the epsilon from which Wide ResNets are said to be ahead
@@ -27,7 +25,7 @@ _ROUGHLY = 0.05  # relative difference of epochs that still reads as the same
 
 
 def _epsilons(scores: Scores) -> list[float]:
-    return sorted({e for role in WRNS for e in scores.epsilons(CIFAR10, role) if not math.isinf(e)})
+    return sorted({e for role in WRNS for e in scores.finite(CIFAR10, role)})
 
 
 def _better(scores: Scores, epsilon: float) -> Value | None:
@@ -36,7 +34,7 @@ def _better(scores: Scores, epsilon: float) -> Value | None:
     return highest(values) if all(values) else None
 
 
-def better_and_earlier(scores: Scores, roles: Sequence[str] = (PRIOR, SCATTERNET)) -> Triples:
+def better_wrn(scores: Scores, roles: Sequence[str] = (PRIOR, SCATTERNET)) -> Triples:
     """(epsilon from 3 on, the better Wide ResNet, the best that others had with no more epsilon)."""
     return [
         (number(e), _better(scores, e), highest(scores.best(CIFAR10, role, e) for role in roles))
@@ -156,7 +154,7 @@ def last_layer_and_all(scores: Scores) -> Triples:
     """(cell, last layer, all layers) of NF-ResNets at each depth."""
     last, whole = (scores.in_order(f"nf-resnets-{mode}") for mode in ("classifier", "all"))
     return [
-        (f"{a.dataset} {number(a.epsilon)}, {a.entry}", a.accuracy, b.accuracy)
+        (f"{a.at}, {a.entry}", a.accuracy, b.accuracy)
         for one, other in product(last, whole)
         if (one[0].dataset, one[0].epsilon) == (other[0].dataset, other[0].epsilon) and len(one) == len(other)
         for a, b in zip(one, other, strict=True)

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.printed import lower_bound
@@ -12,13 +13,12 @@ from dpstudy.privacy.published import de2022 as renyi_epsilon
 from dpstudy.tables.claims.de2022_printed import CIFAR10, CIFAR100
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, Finding, decided, undecided
 from dpstudy.tables.claims.grid import number
-from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Run
+from dpstudy.tables.claims.scores import Evidence, Run, grouped
 from dpstudy.tables.published import RESULTS, published_rows
 
 ABOUT = 0.02  # relative difference of epsilons that still reads as the same
 _NAMES = ("table", "dataset", "pretraining", "model", "method", "epsilon", "delta")
-_FIRST, _LAST = 13, 23  # the tables of one setting a budget
+_TABLES = tuple(map(str, range(13, 24)))  # of one setting a budget
 # Relative difference between a printed epsilon and the one of its setting that still reads as the same: sigma and T are
 # rounded where they are printed.
 _SAME = 0.025
@@ -64,14 +64,13 @@ def spent(sigma: float, steps: int, rate: float, delta: float) -> float:
 
 def settings(evidence: Evidence) -> list[Setting]:
     """The settings in Tables 13 to 23, in order."""
-    groups: dict[tuple[str, ...], dict[str, str]] = {}
-    for row in evidence.hyperparameters:
-        if row["table"].isdigit() and _FIRST <= int(row["table"]) <= _LAST:
-            groups.setdefault(tuple(row[name] for name in _NAMES), {})[row["parameter"]] = row["value"]
+    rows = [row for row in evidence.hyperparameters if row["table"] in _TABLES]
     found = []
-    for (table, dataset, _, _, method, epsilon, delta), values in groups.items():
+    for group in grouped(rows, itemgetter(*_NAMES)):
+        values = {row["parameter"]: row["value"] for row in group}
         used = int(values["batch_size"]), float(values["noise_multiplier"]), int(values["num_updates"])
-        found.append(Setting(table, dataset, method, float(epsilon), float(delta), *used))
+        epsilon, delta = float(group[0]["epsilon"]), float(group[0]["delta"])
+        found.append(Setting(group[0]["table"], group[0]["dataset"], group[0]["method"], epsilon, delta, *used))
     return found
 
 
@@ -122,10 +121,8 @@ def _named(one: Setting) -> str:
 
 def _list(found: Sequence[Setting]) -> str:
     """Settings by table: its number and its epsilons."""
-    tables: dict[str, list[str]] = {}
-    for one in found:
-        tables.setdefault(one.table, []).append(number(one.epsilon))
-    return "; ".join(f"Table {table}, ε = {', '.join(epsilons)}" for table, epsilons in tables.items())
+    tables = grouped(found, lambda one: one.table)
+    return "; ".join(f"Table {each[0].table}, ε = {', '.join(number(one.epsilon) for one in each)}" for each in tables)
 
 
 def tuning_is_free(evidence: Evidence) -> Finding:
@@ -245,11 +242,11 @@ def blank_canary(evidence: Evidence) -> Finding:
     printed = "Table 9 has a blank image only; of the others nothing is printed"
     won = counted = 0
     for run in _attacked(evidence):
-        settings: dict[tuple, dict[str, float]] = {}
-        for tried in run.black_box["tried"]:
-            setting = (tried["learning_rate"], tried["clipping_norm"], tried.get("steps"))
-            settings.setdefault(setting, {})[tried["canary"]] = tried["distance"]
-        several = [distances for distances in settings.values() if len(distances) > 1 and "blank" in distances]
+        tried = grouped(
+            run.black_box["tried"], lambda one: (one["learning_rate"], one["clipping_norm"], one.get("steps"))
+        )
+        settings = [{one["canary"]: one["distance"] for one in group} for group in tried]
+        several = [distances for distances in settings if len(distances) > 1 and "blank" in distances]
         counted += len(several)
         won += sum(distances["blank"] == max(distances.values()) for distances in several)
     if not counted:

@@ -25,9 +25,18 @@ from dpstudy.tables.claims.finding import (
     undecided,
     worst,
 )
-from dpstudy.tables.claims.grid import Value, number
-from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Run, Scores, accuracy, ahead_on_training, ends, on_training, up
+from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.scores import (
+    Evidence,
+    Run,
+    Scores,
+    accuracy,
+    ahead_on_training,
+    ends,
+    grouped,
+    on_training,
+    up,
+)
 from dpstudy.tables.published import TIMINGS, published_rows
 
 _OPTIMUM = (3.0, 2500, 4096, 1e-5, 8.0)  # Figure 6: noise multiplier, steps, batch, delta, epsilon
@@ -64,7 +73,7 @@ def optimal_noise(deep: bool) -> Callable[[Evidence], Finding]:
 def _against(
     best: Run, other: Run, value: Callable[[Run], Value | None] = accuracy
 ) -> tuple[str, Value | None, Value | None]:
-    return f"{best.dataset} {number(best.epsilon)}", value(best), value(other)
+    return f"{best.at}", value(best), value(other)
 
 
 def noise_at_the_optimum(evidence: Evidence) -> Finding:
@@ -103,17 +112,13 @@ def steps_with_epsilon(evidence: Evidence) -> Finding:
 
 def _exponents_by_table(found: Iterable[Setting]) -> dict[str, float]:
     """Steps as a power of epsilon in tables that have several epsilons, at the table's most frequent batch size."""
-    tables: dict[str, list[Setting]] = {}
-    for one in found:
-        if not math.isinf(one.epsilon):
-            tables.setdefault(one.table, []).append(one)
     exponents = {}
-    for table, of_table in tables.items():
+    for of_table in grouped((one for one in found if not math.isinf(one.epsilon)), lambda one: one.table):
         sizes = [one.batch for one in of_table]
         kept = [one for one in of_table if one.batch == max(sizes, key=sizes.count)]
         low, high = (pick(kept, key=lambda one: one.epsilon) for pick in (min, max))
         if low.epsilon < high.epsilon:
-            exponents[table] = math.log(high.steps / low.steps) / math.log(high.epsilon / low.epsilon)
+            exponents[low.table] = math.log(high.steps / low.steps) / math.log(high.epsilon / low.epsilon)
     return exponents
 
 

@@ -8,9 +8,8 @@ from functools import partial
 import numpy as np
 
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, Part, by_roles, decided
-from dpstudy.tables.claims.grid import Triples, Value, highest, number
-from dpstudy.tables.claims.role_evidence import Evidence, curve_value
-from dpstudy.tables.claims.scores import Run, Scores, accuracy, on_training, up
+from dpstudy.tables.claims.grid import Triples, Value, highest
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, curve_value, grouped, on_training, up
 
 TECHNIQUES = (
     "group normalisation",
@@ -104,11 +103,11 @@ def same_sensitivity(evidence: Evidence) -> Finding:
     mean = float(np.linalg.norm(_clipped(gradients.mean(axis=0))))
     single = float(np.linalg.norm(sum(_clipped(gradient) for gradient in gradients)))
     text = f"C = 1, {_COPIES} random gradients: norm {mean:.3f} averaged and clipped, {single:.1f} clipped and summed"
-    alike: dict[tuple, list[Run]] = {}
-    for run in evidence.ours.of_role("multiplicity"):
-        key = (run.dataset, run.epsilon, run.n, setting(run, "batch_size"), setting(run, "steps"))
-        alike.setdefault(key, []).append(run)
-    groups = [group for group in alike.values() if len({copies(run) for run in group}) > 1]
+    alike = grouped(
+        evidence.ours.of_role("multiplicity"),
+        lambda run: (run.dataset, run.epsilon, run.n, setting(run, "batch_size"), setting(run, "steps")),
+    )
+    groups = [group for group in alike if len({copies(run) for run in group}) > 1]
     same = sum(len({_noise(run) for run in group}) == 1 for group in groups)
     here = f"{same} of {len(groups)} groups of cells that differ in K alone have the same noise"
     if same < len(groups):
@@ -169,7 +168,7 @@ def _has_copies(size: int, run: Run) -> bool:
 
 
 def _network(run: Run) -> str:
-    return f"{run.dataset} {number(run.epsilon)}, {run.entry}"
+    return f"{run.at}, {run.entry}"
 
 
 def shallow_over_deeper(scores: Scores) -> Triples:

@@ -149,7 +149,7 @@ def in_roles(roles: str) -> str:
 
 
 def on_both(
-    evidence: Any, parts_of: Callable[[Any], Sequence[Part]], about_the_tables: bool = False, missing: str = MISSING
+    evidence: Any, parts_of: Callable[[Any], Sequence[Part]], about_the_tables: bool = False, missing: str | None = None
 ) -> Finding:
     """The finding by our cells (`evidence.ours`) where they decide, else by the printed numbers.
 
@@ -157,6 +157,7 @@ def on_both(
 
     Printed numbers can contradict a claim, but only confirm it where it is one about the tables themselves.
     """
+    missing = missing or MISSING
     printed, printed_text = judged(parts_of(evidence.printed), missing)
     here, here_text = judged(parts_of(evidence.ours), missing)
     if printed != OPEN:

@@ -1,28 +1,15 @@
 """Claims of mehta2023 about accuracies: its own tables (headlines, captions, comparisons of sums, Tables 1-5), methods
-(abstract, sections 1 and 2) and pre-training (sections 1 and 3.1, appendices C and D): judges, and what comparisons in
+(abstract, sections 1 and 2) and pre-training (sections 1 and 3.1, appendix C): judges, and what comparisons in
 workflow/published/claims/mehta2023.yaml compare."""
 
 import math
-from dataclasses import replace
 from itertools import pairwise
 
-from dpstudy.tables.claims.finding import (
-    COMPUTED,
-    PRINTED,
-    Evidence,
-    Finding,
-    Part,
-    decided,
-    judged,
-    on_cells,
-    undecided,
-)
+from dpstudy.tables.claims.finding import COMPUTED, PRINTED, Evidence, Finding, Part, decided, judged, undecided
 from dpstudy.tables.claims.grid import Grid, Place, Triples, Value, average, number
 
 LS, NEWTON, FC, ADAM = "DP-LS", "DP-Newton", "DP-FC", "DP-Adam"
 _STRICT = 1.0  # "low" epsilons lie below it
-_ENLARGED = ("CIFAR-10", "CIFAR-100")  # whose small images networks see enlarged
-_BIG = 1.0  # points from which on a difference reads as a big one
 IMAGENET = "ImageNet-1k"
 BEFORE = ("previous SOTA", "DP-SGD (classifier layer)")  # rows of Table 1 that are not the paper's own
 BEST_WITHOUT_PRIVACY, WHOLE_NETWORK = 91.0, 90.45  # what the paper cites: Yu et al. (2022b), Zhai et al. (2021)
@@ -218,27 +205,3 @@ def more_pretraining(grid: Grid) -> Triples:
         for method, epochs in grid.rows
         for epsilon in [*grid.epsilons, math.inf]
     ]
-
-
-def resolution(evidence: Evidence) -> Finding:
-    """Judge the claim: higher input resolution makes a big difference for CIFAR, with privacy and without."""
-
-    def triples(private: bool) -> Triples:
-        return [
-            (
-                f"{place.dataset} {method} {epochs} ep. {number(epsilon)}, {place.pretraining} over {less}",
-                ours,
-                replace(below, mean=below.number + _BIG),
-            )
-            for grid in evidence.resolutions
-            for less, more in pairwise(grid.order)
-            for (place, method, epochs, epsilon), ours in grid.values.items()
-            if place.pretraining == more and place.dataset in _ENLARGED and math.isinf(epsilon) is not private
-            if (below := grid.get(Place(place.dataset, less), method, epochs, epsilon))
-        ]
-
-    parts = [
-        Part.of(f"Larger images more than {_BIG:g} points over the next smaller, with privacy", triples(private=True)),
-        Part.of("The same without privacy", triples(private=False)),
-    ]
-    return on_cells(parts, "The study has no cells on CIFAR at several sizes of the images (resolutions)")

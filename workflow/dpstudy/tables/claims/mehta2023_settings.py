@@ -2,18 +2,23 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import pairwise
 
 from dpstudy.privacy.accountants import zcdp_epsilon
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.renyi import rdp_epsilon
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, Evidence, Finding, decided
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, Evidence, Finding, Part, decided, on_cells
+from dpstudy.tables.claims.grid import Place, Triples, number
 from dpstudy.tables.claims.mehta2023_accuracy import ADAM, FC, IMAGENET, LS, NEWTON
 
 _DELTAS = {IMAGENET: 8e-7, "CIFAR-10": 1e-5, "CIFAR-100": 1e-5}
 _IMAGENET_RECORDS = 1_281_167
 _TRIALS = {ADAM: 200, LS: 200, NEWTON: 300, FC: 200}
+_ENLARGED = ("CIFAR-10", "CIFAR-100")  # whose small images networks see enlarged
+_BIG = 1.0  # points from which on a difference reads as a big one
 _EXAMPLE = (10, 100, 3.0)  # steps, classes and noise multiplier at which a theorem is recomputed
 
 
@@ -144,3 +149,27 @@ def clipping_norms(evidence: Evidence) -> Finding:
     text = f"{sum(same)} of {len(norms)} rows of Tables 6-9; trials: "
     text += ", ".join(f"{method} {count}" for method, count in trials.items())
     return decided(bool(norms) and all(same) and trials == _TRIALS, PRINTED, text)
+
+
+def resolution(evidence: Evidence) -> Finding:
+    """Judge the claim: higher input resolution makes a big difference for CIFAR, with privacy and without."""
+
+    def triples(private: bool) -> Triples:
+        return [
+            (
+                f"{place.dataset} {method} {epochs} ep. {number(epsilon)}, {place.pretraining} over {less}",
+                ours,
+                replace(below, mean=below.number + _BIG),
+            )
+            for grid in evidence.resolutions
+            for less, more in pairwise(grid.order)
+            for (place, method, epochs, epsilon), ours in grid.values.items()
+            if place.pretraining == more and place.dataset in _ENLARGED and math.isinf(epsilon) is not private
+            if (below := grid.get(Place(place.dataset, less), method, epochs, epsilon))
+        ]
+
+    parts = [
+        Part.of(f"Larger images more than {_BIG:g} points over the next smaller, with privacy", triples(private=True)),
+        Part.of("The same without privacy", triples(private=False)),
+    ]
+    return on_cells(parts, "The study has no cells on CIFAR at several sizes of the images (resolutions)")

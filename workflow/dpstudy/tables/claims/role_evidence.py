@@ -2,7 +2,8 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims import anon_smoothing_printed, de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of, why_another
-from dpstudy.tables.claims.scores import Point, Run, Scores, Search, keeps, value_of
+from dpstudy.tables.claims.scores import Evidence, Point, Run, Scores, Search, grouped, keeps, value_of
 from dpstudy.tables.names import check_names
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
@@ -46,22 +47,6 @@ def places(spec: Mapping, epsilons: Sequence[str], by_backbone: bool) -> Iterato
     for (dataset, role, features, entry), epsilon in itertools.product(roles_of(spec), epsilons):
         data = spec.get("counterparts", {}).get(dataset, {}).get("dataset", dataset)
         yield Place((dataset, features, entry, epsilon), data, role, features if by_backbone else "")
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """The evidence for judging the claims of a paper with roles.
-
-    The paper's accuracies and ours, its rows of hyperparameters.csv and results.csv, what our accuracies are (areas
-    under curves stand in percent, too), and why other cells of ours are no evidence, a sentence each.
-    """
-
-    printed: Scores
-    ours: Scores
-    hyperparameters: Sequence[Mapping[str, str]] = ()
-    rows: Sequence[Mapping[str, str]] = ()
-    metric: str = "top1"
-    left_out: Sequence[str] = ()
 
 
 def gather(name: str, spec: Mapping, results: Results) -> Evidence:
@@ -150,15 +135,12 @@ def _runs(
 
 
 def _curve(path, metrics: Mapping, metric: str) -> tuple[Point, ...]:
-    values: dict[int, list[float]] = {}
-    spent: dict[int, float | None] = {}
-    for row in read_table(path, ["step", "epsilon_spent", "metric", "value"]).to_pylist():
-        if row["metric"] == metric:
-            values.setdefault(row["step"], []).append(row["value"])
-            spent[row["step"]] = row["epsilon_spent"]
+    rows = read_table(path, ["step", "epsilon_spent", "metric", "value"]).to_pylist()
+    steps = grouped((row for row in rows if row["metric"] == metric), itemgetter("step"))
     rate, points = metrics["hyperparameters"].get("sampling_rate", 1.0), []
-    for step, accuracies in sorted(values.items()):
-        points.append(Point(step * rate, spent[step], value_of(accuracies, metric)))
+    for seeds in sorted(steps, key=lambda seeds: seeds[0]["step"]):
+        accuracy = value_of([row["value"] for row in seeds], metric)
+        points.append(Point(seeds[0]["step"] * rate, seeds[-1]["epsilon_spent"], accuracy))
     return tuple(points)
 
 
@@ -184,9 +166,3 @@ def _searches(
         ]
         searches[key] = Search({statistic: laid.statistic(statistic) for statistic in STATISTICS}, trials, laid.failed)
     return searches
-
-
-def curve_value(run: Run, epsilon: float) -> Value | None:
-    """The accuracy of a run at the last point where it had spent at most `epsilon`; None before the first point."""
-    within = [point for point in run.curve if point.spent is not None and point.spent <= epsilon]
-    return within[-1].accuracy if within else None

@@ -4,15 +4,17 @@ A role is what a model is in the paper, such as its linear one or its CNN with s
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.on_training import ON_TRAINING
 from dpstudy.tables.claims.grid import Triples, Value, highest, number
+
+T = TypeVar("T")
 
 
 class Point(NamedTuple):
@@ -21,6 +23,14 @@ class Point(NamedTuple):
     epochs: float
     spent: float | None
     accuracy: Value
+
+
+def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Lists of the items of one key, in the order of their first items."""
+    groups: dict[Hashable, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,16 @@ class Run:
     def data(self) -> str:
         """The paper's data set, without the backbone."""
         return self.dataset.removesuffix(f", {self.backbone}") if self.backbone else self.dataset
+
+    @property
+    def private(self) -> bool:
+        """Whether its epsilon is finite."""
+        return not math.isinf(self.epsilon)
+
+    @property
+    def at(self) -> str:
+        """Its data set and epsilon, as a comparison names a cell."""
+        return f"{self.dataset} {number(self.epsilon)}"
 
 
 @dataclass(frozen=True)
@@ -95,10 +115,13 @@ class Scores:
         """The epsilons at which a role has a number, ascending."""
         return sorted(key[2] for key in self.values if key[:2] == (dataset, role))
 
+    def finite(self, dataset: str, role: str) -> list[float]:
+        """The finite of these epsilons."""
+        return [epsilon for epsilon in self.epsilons(dataset, role) if not math.isinf(epsilon)]
+
     def best(self, dataset: str, role: str, most: float = math.inf) -> Value | None:
         """The highest number of a role at finite epsilons up to `most`."""
-        epsilons = [e for e in self.epsilons(dataset, role) if e <= most and not math.isinf(e)]
-        return highest(self.values[dataset, role, epsilon] for epsilon in epsilons)
+        return highest(self.values[dataset, role, e] for e in self.finite(dataset, role) if e <= most)
 
     def pairs(
         self, left: str, right: str, datasets: Sequence[str] = (), private: bool = True
@@ -120,11 +143,7 @@ class Scores:
 
     def in_order(self, role: str, wanted: Callable[[Run], bool] = lambda run: True) -> list[list[Run]]:
         """Lists of a role's runs in order, one per data set and epsilon."""
-        groups: dict[tuple, list[Run]] = {}
-        for run in self.of_role(role):
-            if wanted(run):
-                groups.setdefault((run.dataset, run.epsilon, run.n), []).append(run)
-        return list(groups.values())
+        return grouped(filter(wanted, self.of_role(role)), lambda run: (run.dataset, run.epsilon, run.n))
 
 
 def places(scores: Scores, data: str, role: str | None = None) -> list[str]:
@@ -168,7 +187,7 @@ def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
 def up(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
     """(name, later, earlier) for each pair of neighbours in lists of runs."""
     return [
-        (f"{later.dataset} {number(later.epsilon)}, {later.entry}", value(later), value(earlier))
+        (f"{later.at}, {later.entry}", value(later), value(earlier))
         for group in groups
         for earlier, later in pairwise(group)
     ]
@@ -177,6 +196,28 @@ def up(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = a
 def ends(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
     """(name, last, first) for each list of runs."""
     return up([[group[0], group[-1]] for group in groups if len(group) > 1], value)
+
+
+def curve_value(run: Run, epsilon: float) -> Value | None:
+    """The accuracy of a run at the last point where it had spent at most `epsilon`; None before the first point."""
+    within = [point for point in run.curve if point.spent is not None and point.spent <= epsilon]
+    return within[-1].accuracy if within else None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence for judging the claims of a paper with roles.
+
+    The paper's accuracies and ours, its rows of hyperparameters.csv and results.csv, what our accuracies are (areas
+    under curves stand in percent, too), and why other cells of ours are no evidence, a sentence each.
+    """
+
+    printed: Scores
+    ours: Scores
+    hyperparameters: Sequence[Mapping[str, str]] = ()
+    rows: Sequence[Mapping[str, str]] = ()
+    metric: str = "top1"
+    left_out: Sequence[str] = ()
 
 
 _LEFT_OUT = 0.99  # of the records: what is left when matches of public images are left out

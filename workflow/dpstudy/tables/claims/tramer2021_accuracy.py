@@ -12,11 +12,9 @@ from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.finding import CELLS, PRINTED, Finding, Part, decided, noted, on_cells, undecided
 from dpstudy.tables.claims.grid import Triples, Value, compare, number
 from dpstudy.tables.claims.names import MODELS
-from dpstudy.tables.claims.role_evidence import Evidence, curve_value
-from dpstudy.tables.claims.scores import Scores, ahead_on_training, on_training
-from dpstudy.tables.claims.tramer2021_printed import RECORDS, level
+from dpstudy.tables.claims.scores import Evidence, Scores, ahead_on_training, curve_value, grouped, on_training
+from dpstudy.tables.claims.tramer2021_printed import CIFAR, RECORDS, level
 
-MNIST, FASHION, CIFAR = "MNIST", "Fashion-MNIST", "CIFAR-10"
 _FEWER = "Cells on fewer records than the paper's are not compared with its numbers"
 _PRIOR_CIFAR = (66.2, 7.53)  # the best CNN before, and its epsilon
 _STATED_CIFAR = 2.6  # where the paper matches it
@@ -85,7 +83,7 @@ def end_points(evidence: Evidence) -> Finding:
     return noted(on_cells([part], missing), here=", ".join(stops))
 
 
-def poisson_and_shuffled(scores: Scores) -> Triples:
+def by_sampling(scores: Scores) -> Triples:
     """(place and model, its accuracy with Poisson sampling, with shuffled batches)."""
     roles = {role for _, role, _ in scores.values}
     sampled = {model: f"{model}-poisson" if f"{model}-poisson" in roles else model for model in MODELS}
@@ -127,7 +125,7 @@ def without_and_with_privacy(scores: Scores, ahead: bool) -> Triples:
         (f"{private.dataset} {private.role} {number(private.epsilon)}", value(free), value(private))
         for role in MODELS
         for free, private in product(scores.of_role(f"nonprivate-{role}"), scores.of_role(role))
-        if (private.dataset, private.n) == (free.dataset, free.n) and not math.isinf(private.epsilon)
+        if (private.dataset, private.n) == (free.dataset, free.n) and private.private
     ]
 
 
@@ -140,23 +138,20 @@ def by_records(
         for one, other in product(left, right)
         for a, b in product(scores.of_any_size(one), scores.of_any_size(other))
         if a.dataset == CIFAR and (a.dataset, a.n, a.epsilon) == (b.dataset, b.n, b.epsilon)
-        if not math.isinf(a.epsilon) and least <= a.n <= most
+        if a.private and least <= a.n <= most
     ]
 
 
 def longer_with_more_data(evidence: Evidence) -> Finding:
     """Judge the claim: with more data, more steps and higher rates are best (Table 16)."""
-    series: dict[tuple[str, str], list[tuple[int, Fraction]]] = {}
-    for row in evidence.hyperparameters:
-        if row["table"] == "16":
-            records = int(row["dataset"].partition("N=")[2].removesuffix("K)"))
-            series.setdefault((row["model"], row["parameter"]), []).append((records, Fraction(row["value"])))
-    values = {name: [value for _, value in sorted(points)] for name, points in series.items()}
-    rising = [all(a <= b for a, b in pairwise(one)) and one[0] < one[-1] for one in values.values()]
-    text = ", ".join(
-        f"{model}: {'epochs' if parameter.startswith('epochs') else 'base rate'} {', '.join(map(str, one))}"
-        for (model, parameter), one in values.items()
-    )
+    rising, texts = [], []
+    for rows in grouped((r for r in evidence.hyperparameters if r["table"] == "16"), itemgetter("model", "parameter")):
+        rows.sort(key=lambda row: int(row["dataset"].partition("N=")[2].removesuffix("K)")))
+        values = [Fraction(row["value"]) for row in rows]
+        rising.append(all(a <= b for a, b in pairwise(values)) and values[0] < values[-1])
+        name = "epochs" if rows[0]["parameter"].startswith("epochs") else "base rate"
+        texts.append(f"{rows[0]['model']}: {name} {', '.join(map(str, values))}")
+    text = ", ".join(texts)
     text = f"{sum(rising)} of {len(rising)} series of Table 16 rise with N and never fall. {text}"
     return decided(bool(rising) and all(rising), PRINTED, text)
 
@@ -177,7 +172,7 @@ def costs_of_more_features(scores: Scores) -> Triples:
     costs = [
         ((run.dataset, run.epsilon), run.entry, free.accuracy - run.accuracy)
         for run, free in product(runs, repeat=2)
-        if (free.dataset, free.entry) == (run.dataset, run.entry) and math.isinf(free.epsilon) and run is not free
+        if (free.dataset, free.entry) == (run.dataset, run.entry) and not free.private and run is not free
     ]
     return [(b[1], b[2], a[2]) for i, a in enumerate(costs) for b in costs[i + 1 :] if a[0] == b[0]]
 
@@ -187,5 +182,5 @@ def scatternet_and_random(scores: Scores) -> Triples:
     return [
         (f"{run.entry}, ε = {number(run.epsilon)}", scores.get(run.dataset, "linear", run.epsilon), run.accuracy)
         for run in scores.of_role("random-patches")
-        if not math.isinf(run.epsilon)
+        if run.private
     ]

@@ -17,10 +17,8 @@ from dpstudy.privacy.renyi import rdp_curve
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Finding, Part, by_roles, decided
 from dpstudy.tables.claims.grid import Value, number
 from dpstudy.tables.claims.names import MODELS
-from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Scores
-from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST
-from dpstudy.tables.claims.tramer2021_printed import PAPER
+from dpstudy.tables.claims.scores import Evidence, Scores
+from dpstudy.tables.claims.tramer2021_printed import CIFAR, FASHION, MNIST, PAPER
 from dpstudy.tables.printed_layers import parameters, table_4
 
 _IN_TABLE_4 = {"linear": "ScatterNet+Linear", "scatter-cnn": "ScatterNet+CNN", "cnn": "End-to-end CNN"}
@@ -162,7 +160,7 @@ def common_settings(evidence: Evidence) -> Finding:
     rows = [r for r in evidence.hyperparameters if r["parameter"] in wanted and r["table"] in ("10", "12", "15")]
     same = sum(row["value"] == wanted[row["parameter"]] for row in rows)
     printed = f"{same} of {len(rows)} rows of Tables 10, 12 and 15 with a clipping norm or a momentum"
-    runs = [run for run in evidence.ours.of_role(*MODELS) if not math.isinf(run.epsilon)]
+    runs = [run for run in evidence.ours.of_role(*MODELS) if run.private]
     if not runs or same < len(rows):
         return decided(bool(rows) and same == len(rows), PRINTED, printed)
     alike = sum(

@@ -8,12 +8,12 @@ A search makes one run a setting, so that its numbers have no standard error: th
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product
+from operator import itemgetter
 
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, decided, undecided
 from dpstudy.tables.claims.grid import Triples, Value
 from dpstudy.tables.claims.names import MODELS
-from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Run, Scores
+from dpstudy.tables.claims.scores import Evidence, Run, Scores
 from dpstudy.tables.trials import BY_LABEL
 
 _EARLY = 0.25  # of training: where convergence is compared
@@ -90,7 +90,7 @@ def _early(run: Run) -> Value | None:
     return next((point.accuracy for point in reversed(run.curve) if point.epochs <= until), None)
 
 
-def batches_and_the_smallest(scores: Scores) -> Triples:
+def by_batch(scores: Scores) -> Triples:
     """(point of a CNN's curve, its accuracy, that with the smallest batch), after the first quarter."""
     first: dict[tuple[str, float], Run] = {}
     return [
@@ -172,11 +172,10 @@ def boundary(evidence: Evidence) -> Finding:
     gains: dict[str, float] = {}
     for (dataset, model), search in evidence.ours.searches.items():
         for parameter in PARAMETERS:
-            best = best_by_value(search.trials, parameter)
-            values = list(best)
-            if len(values) > 1 and (top := max(values, key=best.__getitem__)) in (values[0], values[-1]):
-                inner = values[1] if top == values[0] else values[-2]
-                gains[f"{dataset} {model} {parameter} = {top:g}"] = best[top] - best[inner]
+            best = list(best_by_value(search.trials, parameter).items())
+            if len(best) > 1 and (top := max(best, key=itemgetter(1))) in (best[0], best[-1]):
+                inner = best[1] if top == best[0] else best[-2]
+                gains[f"{dataset} {model} {parameter} = {top[0]:g}"] = top[1] - inner[1]
     if not any(search.trials for search in evidence.ours.searches.values()):
         return undecided(_MISSING, printed)
     if not gains:
