@@ -13,17 +13,7 @@ from typing import Any
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
-from dpstudy.tables.claims.finding import (
-    COMPUTED,
-    Finding,
-    Part,
-    decided,
-    in_roles,
-    noted,
-    on_both,
-    on_cells,
-    undecided,
-)
+from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, decided, lacking, noted, on_both, on_cells, undecided
 from dpstudy.tables.claims.grid import Grid, Place, Triples, Value, highest
 from dpstudy.tables.claims.names import METHODS
 from dpstudy.tables.claims.scores import Printed, Scores, places, up
@@ -62,7 +52,7 @@ def finding(
     if "cells_alone" in claim:
         found = on_cells(compared(evidence.ours), claim["cells_alone"])
     else:
-        missing = in_roles(claim["roles"]) if "roles" in claim else claim.get("missing")
+        missing = lacking(claim["roles"]) if "roles" in claim else claim.get("missing")
         found = on_both(evidence, compared, claim.get("about_the_tables", False), missing)
     beside = [str(part) for part in parts(_several(claim, "beside"), evidence.ours) if part.counted]
     told = functions[claim["told"]](evidence) if "told" in claim else ""

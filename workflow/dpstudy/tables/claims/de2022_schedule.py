@@ -26,17 +26,7 @@ from dpstudy.tables.claims.finding import (
     worst,
 )
 from dpstudy.tables.claims.grid import Value
-from dpstudy.tables.claims.scores import (
-    Evidence,
-    Run,
-    Scores,
-    accuracy,
-    ahead_on_training,
-    ends,
-    grouped,
-    on_training,
-    up,
-)
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, ends, gap, grouped, on_training, up
 from dpstudy.tables.published import TIMINGS, published_rows
 
 _OPTIMUM = (3.0, 2500, 4096, 1e-5, 8.0)  # Figure 6: noise multiplier, steps, batch, delta, epsilon
@@ -181,7 +171,7 @@ def larger_batches(evidence: Evidence) -> Finding:
     groups = _batch_groups(evidence.ours, deep=False)
     parts = [Part.of("Larger batch over the next smaller", up(groups)), Part.of("Largest over smallest", ends(groups))]
     if measured(groups):
-        gaps = ends(groups, ahead_on_training)
+        gaps = ends(groups, gap)
         parts.append(Part.of("What training records are ahead of test records, largest over smallest", gaps))
     printed = "Figure 2 alone; section 5 has a gain of about 8 points from B = 256 to 16,384"
     return on_cells(parts, "The study has no cells of several batch sizes in the role batches", printed)

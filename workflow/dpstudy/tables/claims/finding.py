@@ -143,7 +143,7 @@ def worst(verdicts: Iterable[str]) -> str:
     return min(verdicts, key=(FAILS, OPEN, HOLDS).index)
 
 
-def in_roles(roles: str) -> str:
+def lacking(roles: str) -> str:
     """What is said where a study has no cells in the roles that a claim compares."""
     return f"The study has no cells to compare in the roles {roles}"
 
@@ -175,7 +175,7 @@ def by_roles(
     evidence: Any, parts_of: Callable[[Any], Sequence[Part]], roles: str, about_the_tables: bool = False
 ) -> Finding:
     """The finding as by `on_both`; if the study has no cells to compare, it names the missing roles."""
-    return on_both(evidence, parts_of, about_the_tables, in_roles(roles))
+    return on_both(evidence, parts_of, about_the_tables, lacking(roles))
 
 
 def on_cells(parts: Sequence[Part], missing: str, printed: str = "") -> Finding:

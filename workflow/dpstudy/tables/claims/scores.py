@@ -167,7 +167,7 @@ def on_training(run: Run) -> Value | None:
     return _over_seeds(run, lambda row: row[ON_TRAINING])
 
 
-def ahead_on_training(run: Run) -> Value | None:
+def gap(run: Run) -> Value | None:
     """The accuracy on training records minus that on the test split."""
     return _over_seeds(run, lambda row: row[ON_TRAINING] - row["top1"])
 

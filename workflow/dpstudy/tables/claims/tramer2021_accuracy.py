@@ -12,7 +12,7 @@ from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.finding import CELLS, PRINTED, Finding, Part, decided, noted, on_cells, undecided
 from dpstudy.tables.claims.grid import Triples, Value, compare, number
 from dpstudy.tables.claims.names import MODELS
-from dpstudy.tables.claims.scores import Evidence, Scores, ahead_on_training, curve_value, grouped, on_training
+from dpstudy.tables.claims.scores import Evidence, Scores, curve_value, gap, grouped, on_training
 from dpstudy.tables.claims.tramer2021_printed import CIFAR, RECORDS, level
 
 _FEWER = "Cells on fewer records than the paper's are not compared with its numbers"
@@ -120,7 +120,7 @@ def without_and_with_privacy(scores: Scores, ahead: bool) -> Triples:
     Args:
         ahead: compare how much higher accuracy is there than on test records.
     """
-    value = ahead_on_training if ahead else on_training
+    value = gap if ahead else on_training
     return [
         (f"{private.dataset} {private.role} {number(private.epsilon)}", value(free), value(private))
         for role in MODELS
