@@ -33,6 +33,7 @@ BENCHMARKS = {
     "draws": "draws",
     "classes": "rare_classes",
     "families": "families",
+    "pictures": "pictures",
 }
 LONG = {  # only when named
     *(
@@ -56,6 +57,7 @@ LONG = {  # only when named
         "draws",
         "classes",
         "families",
+        "pictures",
     )
 }
 ROWS = ("intervals", "stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from dpstudy.methods.local_sensitivity import local_sensitivity as of_points
+from dpstudy.tables.claims import anon_smoothing_experiments
 from dpstudy.tables.claims.anon_smoothing_experiments import label_gap
 from dpstudy.tables.claims.anon_smoothing_printed import PAPER
 from dpstudy.tables.claims.anon_smoothing_privacy import error_bound, local_sensitivity
@@ -43,6 +44,19 @@ def test_every_claim_has_one_judge_and_no_function_is_left_over():
     assert len(ROLES[PAPER]) == len(set(ROLES[PAPER]))
 
 
+def test_distances_between_neighbours_decide_what_is_compact(monkeypatch):
+    names = ("CIFAR-10", "a network", "automobile"), ("CIFAR-10", "a network", "dog"), ("CIFAR-10", "a network", "cat")
+    for means, expected in (((2, 4, 3), HOLDS), ((4, 2, 3), FAILS), ((2, 3, 5), FAILS), ((3.5, 4, 1), FAILS)):
+        rows = [
+            {"dataset": dataset, "features": features, "class": name, "mean": str(mean)}
+            for (dataset, features, name), mean in zip(names, means, strict=True)
+        ]
+        monkeypatch.setattr(anon_smoothing_experiments, "published_rows", lambda path, paper, rows=rows: rows)
+        found = FUNCTIONS["neighbour-distances"](evidence())
+        assert (found.verdict, found.decided_by) == (expected, COMPUTED)
+        assert f"features of a network: car {means[0]:g}, dog {means[1]:g}" in found.printed
+
+
 def test_verdicts_on_the_printed_numbers_alone():
     judged = judge(PAPER, evidence())
     found = [(row["section"], finding.verdict, finding.decided_by) for row, finding in judged]
@@ -54,7 +68,10 @@ def test_verdicts_on_the_printed_numbers_alone():
         ("3.3", COMPUTED),
         ("3.2, Proposition 2", COMPUTED),
     ]
-    assert [(section, by) for section, outcome, by in found if outcome == HOLDS] == [("2; 4.2", COMPUTED)]
+    assert [(section, by) for section, outcome, by in found if outcome == HOLDS] == [
+        ("Figure 1; 1", COMPUTED),
+        ("2; 4.2", COMPUTED),
+    ]
     assert all(finding.here for _, finding in judged if finding.verdict == OPEN)
     held = {row["section"] for row, finding in judged if finding.printed.startswith("As printed it holds")}
     assert held == {"4.3, Table 1"}

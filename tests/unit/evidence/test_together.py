@@ -104,6 +104,43 @@ def test_what_a_study_stands_in_for_may_differ_from_cell_to_cell():
     assert one.verdict == HOLDS and one.what == f"{half[0].what}; another network"
 
 
+GRID = {
+    "study": "g",
+    "datasets": {"cifar10": {"reader": "digits", "delta": "1e-5"}},
+    "features": {"small": {"extractor": "scatternet"}, "large": {"extractor": "pixels"}},
+    "methods": {"ls": {"method": "least_squares", "variant": "published", "clipping_norm": 0.1, "ridge": 1.0},
+        "newton": {"method": "newton", "clipping_norm": 0.1, "ridge": 1.0}},
+    "epsilons": ["0.5", "1"], "seeds": [0, 1, 2, 3, 4],
+    "tables": {"claims": {"style": "claims", "paper": "mehta2023", "methods": {"DP-LS": "ls", "DP-Newton": "newton"},
+        "pretraining": {"Small": "small", "Large": "large"}, "counterparts": {"cifar10": {"dataset": "CIFAR-10"}}}},
+}  # fmt: skip
+GROWS = "Accuracy grows with model"
+
+
+def cell(features, entry, epsilon, mean, certified=None):
+    one = replace(line("s", "linear", epsilon, mean, kind="stand-in", certified=certified), study="g")
+    return replace(one, dataset="cifar10", features=features, entry=entry)
+
+
+def test_methods_are_compared_by_recorded_accuracies_too():
+    study = load(GRID)
+    known = [cell("small", "ls", "0.5", 80.0), cell("large", "ls", "0.5", 82.0), cell("small", "newton", "0.5", 70.0)]
+    (grows,) = of(judged_together([study], known), GROWS)
+    assert (grows.verdict, grows.study, grows.kind, grows.what, grows.cells) == (HOLDS, "g", "stand-in", "half", 3)
+    worse = [*known, cell("large", "ls", "1", 70.0), cell("small", "ls", "1", 90.0)]
+    (grows,) = of(judged_together([study], worse), GROWS)
+    assert grows.verdict == FAILS and "1 of 2 for, 0 ties, 1 against" in grows.numbers
+    unkept = [*known, cell("large", "ls", "1", 70.0, certified="1.1"), cell("small", "ls", "1", 90.0)]
+    assert of(judged_together([study], unkept), GROWS)[0].verdict == HOLDS  # above its epsilon: no evidence
+    settings = "All private fine-tuning is full batch"
+    assert not of(judged_together([study], known), settings)  # which is read from ledgers
+    (own,) = of(judged_together([study], known), GROWS)
+    (pooled,) = of(pool([replace(own, cells=2, verdict=FAILS)], [own]), GROWS)
+    assert pooled.verdict == HOLDS  # by more cells
+    (pooled,) = of(pool([replace(own, cells=4, verdict=FAILS)], [own]), GROWS)
+    assert pooled.verdict == FAILS
+
+
 def test_a_claim_that_needs_what_was_not_recorded_is_left_to_its_study(monkeypatch):
     asked = []
 

@@ -67,6 +67,17 @@ def test_weights_of_a_package_are_made_here_and_were_trained_on_what_is_not_here
     assert publics.packages(study_with()) == []
 
 
+def test_a_training_may_start_from_a_package_s_weights():
+    start = {"weights": {"package": LITE0}, "trained_on": "imagenet-1k"}
+    entry = {"method": "network_dpsgd", "network": "timm:tf_efficientnet_lite0+frozen", "start": start}
+    entry |= {"learning_rate": 1.0, "clipping_norm": 1.0, "steps": 2, "batch_size": 10}
+    study = study_with(methods__tuned=entry)
+    assert publics.packages(study) == [LITE0]
+    assert publics.start_files(study, start) == [f"results/backbones/{LITE0}/model.safetensors"]
+    assert publics.publics_of(study, "pixels", start) == [] and publics.kept_for(study, "pixels", start) == []
+    assert publics.never_compared(study, "pixels", start) == [LITE0]
+
+
 def test_weights_of_unknown_origin_are_named_as_never_compared():
     assert publics.never_compared(brought("unmatched"), "brought", None) == ["resnet18"]
     assert publics.never_compared(brought(["web"]), "brought", None) == []

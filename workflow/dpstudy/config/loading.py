@@ -12,7 +12,7 @@ from dpstudy.config.including import INCLUDE, read_config
 from dpstudy.config.label_kinds import check_averages, check_label_kinds
 from dpstudy.config.narrowing import judged_papers, narrow, study_of
 from dpstudy.config.new_methods import check_method
-from dpstudy.config.origins import check_backbones, check_start
+from dpstudy.config.origins import check_backbones, check_start, complete_start
 from dpstudy.config.public_points import check_public_points
 from dpstudy.config.secure import check_budget, check_secure
 from dpstudy.config.shapes import check_shapes
@@ -114,6 +114,7 @@ def _filled(entry: dict, place: str) -> dict:
     entry = _numbers(default_space(entry, rules["properties"], place), rules)
     fill_defaults(entry, rules, rules)
     _validate_entry(entry, place)
+    complete_start(place, entry)
     return entry
 
 
@@ -123,6 +124,7 @@ def _read_overrides(config: dict) -> None:
         for name in config["methods"].keys() & (matching(override["match"], "entry") or config["methods"]):
             rules = method_schema(config["methods"][name]["method"])
             override["set"] = _numbers(override["set"], {"properties": rules["properties"]})
+        complete_start("overrides", override["set"])
 
 
 def _check_useful(config: dict) -> None:

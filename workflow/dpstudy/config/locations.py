@@ -139,14 +139,18 @@ def check_locations(config: dict, used: Mapping[str, Collection[str]] | None = N
         raise StudyError(missing[0][2] + (f". Nor are there: {others}" if others else ""))
 
 
+def _not_installed(place: str, package: str) -> Iterator[tuple[str, Path, str]]:
+    try:
+        file_of(package)
+    except StudyError as error:
+        yield place, Path(package), f"{place}: {error}"
+
+
 def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
     """(key, path looked at, sentence) of each."""
     for name, features in ((name, part) for name, one in config["features"].items() for part in parts_of(one)):
         if isinstance(weights := features.get("weights"), dict):
-            try:
-                file_of(weights["package"])
-            except StudyError as error:
-                yield f"features.{name}.weights", Path(weights["package"]), f"features.{name}.weights: {error}"
+            yield from _not_installed(f"features.{name}.weights", weights["package"])
         path = weights_file(config, features)
         if path is not None and not path.exists():
             place = f"features.{name}.weights"
@@ -159,6 +163,9 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
     for name, entry in config["methods"].items():
         start = entry.get("start")
         if not isinstance(start, dict):
+            continue
+        if isinstance(start["weights"], dict):
+            yield from _not_installed(f"methods.{name}.start.weights", start["weights"]["package"])
             continue
         path = weights_file(config, start)
         if path is None:

@@ -1,6 +1,7 @@
 """Checks of where a study's networks come from: its own public pre-training, or weights that the user brings."""
 
 from dpstudy.core.errors import StudyError
+from dpstudy.features.packaged import Package, package
 from dpstudy.pretraining.options import complete
 from dpstudy.schema.messages import check_known
 
@@ -33,6 +34,57 @@ def check_backbone(place: str, options: dict, config: dict) -> None:
         check_known(f"{place}.backbone", options["backbone"], config["backbones"], "backbone")
     elif "backbone" in options:
         raise StudyError(f"{place}.backbone: the extractor {options['extractor']!r} does not take this key")
+
+
+def packaged(place: str, weights: dict) -> Package:
+    """The reviewed package that a config's `weights` name.
+
+    Raises:
+        StudyError: there is none, or its file has another hash than they say.
+    """
+    try:
+        known = package(weights["package"])
+    except StudyError as error:
+        raise StudyError(f"{place}.weights.package: {error}") from None
+    if weights.get("sha256", known.sha256) != known.sha256:
+        raise StudyError(f"{place}.weights.sha256: the file of {weights['package']} has {known.sha256}")
+    return known
+
+
+def note_origin(place: str, options: dict, known: Package) -> None:
+    """Say in `trained_on` what a package's weights were trained on.
+
+    Raises:
+        StudyError: something else stands there.
+    """
+    if options.setdefault("trained_on", known.trained_on) != known.trained_on:
+        name = options["weights"]["package"]
+        raise StudyError(f"{place}.trained_on: {name} was trained on {known.trained_on}; leave it out")
+
+
+def complete_start(place: str, entry: dict) -> None:
+    """Say of a start from a package's weights what they were trained on.
+
+    Raises:
+        StudyError: no such package, or they are of another network or origin than the entry says.
+    """
+    start = entry.get("start")
+    if isinstance(start, dict) and isinstance(start["weights"], dict):
+        known = packaged(f"{place}.start", start["weights"])
+        if "sha256" in start:
+            raise StudyError(f"{place}.start.sha256: of a package it is known; leave it out")
+        note_origin(f"{place}.start", start, known)
+        if "network" in entry and entry["network"].removesuffix("+frozen") != f"timm:{known.model}":
+            raise StudyError(
+                f"{place}.network: {start['weights']['package']} has the weights of {known.model!r}; write "
+                f"timm:{known.model} or timm:{known.model}+frozen"
+            )
+
+
+def weights_name(start: dict) -> str:
+    """What a start's weights are called: their file, or their package."""
+    weights = start["weights"]
+    return weights["package"] if isinstance(weights, dict) else weights
 
 
 def check_start(place: str, options: dict, config: dict) -> None:

@@ -3,11 +3,10 @@
 import math
 
 from dpstudy.config.locations import sources_of
-from dpstudy.config.origins import check_backbone, check_origin
+from dpstudy.config.origins import check_backbone, check_origin, note_origin, packaged
 from dpstudy.core.errors import Mistakes, StudyError
 from dpstudy.data.bands import check_entries
 from dpstudy.features import NOT_COMPUTED
-from dpstudy.features.packaged import package
 from dpstudy.schema.messages import check_known
 from dpstudy.schema.reading import schema
 
@@ -179,18 +178,12 @@ def _check_parts(place: str, features: dict, config: dict) -> None:
 
 def _check_package(place: str, features: dict, weights: dict) -> None:
     """Weights of a package are of the network that it is for, and known by their hash."""
-    try:
-        known = package(weights["package"])
-    except StudyError as error:
-        raise StudyError(f"{place}.weights.package: {error}") from None
+    known = packaged(place, weights)
     if features["model"] != known.model:
         raise StudyError(f"{place}.model: {weights['package']} has the weights of {known.model!r}; write that")
-    if weights.get("sha256", known.sha256) != known.sha256:
-        raise StudyError(f"{place}.weights.sha256: the file of {weights['package']} has {known.sha256}")
     if "sha256" in features:
         raise StudyError(f"{place}.sha256: of a package it stands in `weights`, or not at all")
-    if features.setdefault("trained_on", known.trained_on) != known.trained_on:
-        raise StudyError(f"{place}.trained_on: {weights['package']} was trained on {known.trained_on}; leave it out")
+    note_origin(place, features, known)
 
 
 def _check_extractor(place: str, options: dict) -> None:

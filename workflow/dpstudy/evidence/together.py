@@ -1,37 +1,42 @@
 """Verdicts on claims from recorded accuracies: of all full-size studies together, of each other study alone."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from dpstudy.evaluation.metrics import metric_of
+from dpstudy.evaluation.summary import cell_name
 from dpstudy.evidence.measured import FULL, Measured
 from dpstudy.evidence.verdicts import Verdict, may_judge
 from dpstudy.plan.documents import claims_table
-from dpstudy.tables.claims.finding import CELLS, OPEN, UNDECIDED
+from dpstudy.plan.targets import axes
+from dpstudy.tables.claims.finding import CELLS, OPEN, UNDECIDED, Cell
+from dpstudy.tables.claims.gather import of_accuracies
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import claims_rows, judges
 from dpstudy.tables.claims.role_evidence import PAPERS, evidence_of, places
 from dpstudy.tables.claims.scores import Run
 from dpstudy.tables.published import claims_of
 
+MEHTA2023 = "mehta2023"
+
 
 class NotRecordedError(Exception):
     """A claim needs documents that measured.csv does not hold, and is judged within its study instead."""
 
 
-class _Recorded(Mapping[str, Any]):
+class _Recorded(Mapping[Any, Any]):
     """The part of a document that was recorded."""
 
     def __init__(self, **known: Any):
         self.known = known
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: Any) -> Any:
         if key not in self.known:
             raise NotRecordedError(key)
         return self.known[key]
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Any]:
         raise NotRecordedError
 
     def __len__(self) -> int:
@@ -39,14 +44,14 @@ class _Recorded(Mapping[str, Any]):
 
 
 def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) -> list[Verdict]:
-    """The verdicts on papers whose experiments have roles: of all full-size cells together, and of each reduced or
-    stand-in study alone.
+    """The verdicts by recorded accuracies: on papers whose experiments have roles by all full-size cells together, and
+    by each reduced or stand-in study alone; on mehta2023, which compares methods, by each study.
 
     Args:
         studies: the shipped ones, checked.
         measured: the recorded lines.
     """
-    lines = {line.key: line for line in measured}
+    studies, lines = list(studies), {line.key: line for line in measured}
     pairs_by_paper: dict[tuple[str, str, str], list[tuple[Run, Measured]]] = {}
     specs: dict[tuple[str, str], Mapping] = {}
     for study in studies:
@@ -59,17 +64,16 @@ def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) ->
                         group = pairs_by_paper.setdefault((paper, alone, line.kind), [])
                         group.append((place.run(*_documents(line)), line))
                         specs[paper, alone] = spec
-    return [
-        one
-        for group, pairs in pairs_by_paper.items()
-        for one in _verdicts(*group, pairs)
-        if may_judge(one.paper, one.claim, specs[group[:2]], one.kind)
-    ]
+    found = [one for group, pairs in pairs_by_paper.items() for one in _of_roles(*group, pairs)]
+    found += [one for study in studies for one in _of_methods(study, list(lines.values()), specs)]
+    return [one for one in found if may_judge(one.paper, one.claim, specs[one.paper, _alone(one)], one.kind)]
+
+
+def _alone(one: Verdict) -> str:
+    return "" if one.kind == FULL else one.study
 
 
 def _documents(line: Measured) -> tuple:
-    scale = 1.0 if metric_of(line.metric).percent else 100.0  # claims compare percent
-    value = Value(scale * line.mean, scale * line.std / math.sqrt(line.seeds) if line.seeds > 1 else None)
     ledger = _Recorded(
         guarantee=line.guarantee,
         epsilon=float(line.certified or math.inf),
@@ -78,13 +82,41 @@ def _documents(line: Measured) -> tuple:
         unit=line.unit,
         noise=line.noise,
     )
-    return line.n, value, _Recorded(), ledger
+    return line.n, _value(line), _Recorded(), ledger
 
 
-def _verdicts(paper: str, study: str, kind: str, pairs: list[tuple[Run, Measured]]) -> Iterator[Verdict]:
-    evidence, claims = evidence_of(paper, [run for run, _ in pairs]), claims_of(paper)
+def _value(line: Measured) -> Value:
+    scale = 1.0 if metric_of(line.metric).percent else 100.0  # claims compare percent
+    return Value(scale * line.mean, scale * line.std / math.sqrt(line.seeds) if line.seeds > 1 else None)
+
+
+def _of_roles(paper: str, study: str, kind: str, pairs: Sequence[tuple[Run, Measured]]) -> Iterator[Verdict]:
     names = study or ", ".join(dict.fromkeys(line.study for _, line in pairs))
-    what = "; ".join(dict.fromkeys(line.what for _, line in pairs if line.what))
+    evidence = evidence_of(paper, [run for run, _ in pairs])
+    return _verdicts(paper, names, kind, evidence, [line for _, line in pairs])
+
+
+def _of_methods(study: Mapping, lines: Sequence[Measured], specs: dict[tuple[str, str], Mapping]) -> Iterator[Verdict]:
+    """The verdicts on claims of mehta2023, which compares methods: of each study and kind alone."""
+    table = claims_table(dict(study), MEHTA2023)
+    own = [line for line in lines if table and line.study == study["study"] and line.metric == "top1"]
+    for kind in dict.fromkeys(line.kind for line in own):
+        spec = specs[MEHTA2023, "" if kind == FULL else study["study"]] = study["tables"][table]
+        of_kind = [line for line in own if line.kind == kind and _keeps(line)]
+        known = {cell_name(line.dataset, line.features, line.entry, line.epsilon): _value(line) for line in of_kind}
+        evidence = of_accuracies(table, spec, axes(dict(study)), known, cast("Sequence[Cell]", _Recorded()))
+        yield from _verdicts(MEHTA2023, study["study"], kind, evidence, of_kind)
+
+
+def _keeps(line: Measured) -> bool:
+    """Whether a cell without a target keeps to it: its guarantee is proved, at no more than its epsilon."""
+    target = float(line.epsilon)
+    return math.isinf(target) or (line.guarantee == "proved" and float(line.certified) <= target)
+
+
+def _verdicts(paper: str, names: str, kind: str, evidence: Any, lines: Sequence[Measured]) -> Iterator[Verdict]:
+    claims = claims_of(paper)
+    what = "; ".join(dict.fromkeys(line.what for line in lines if line.what))
     for name, judge in judges(paper).items():
         try:
             one = judge(evidence)
@@ -92,5 +124,5 @@ def _verdicts(paper: str, study: str, kind: str, pairs: list[tuple[Run, Measured
             continue
         if one.decided_by == CELLS or (one.verdict == OPEN and UNDECIDED in one.here):
             ((claim, _, _, here),) = claims_rows([(claims[name], one)])
-            date = max(line.date for _, line in pairs)
-            yield Verdict(paper, claim, names, one.verdict, here, kind, what, date, len(pairs))
+            date = max(line.date for line in lines)
+            yield Verdict(paper, claim, names, one.verdict, here, kind, what, date, len(lines))

@@ -168,12 +168,14 @@ def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[
 
     Args:
         together: by recorded accuracies (`judged_together`): on all studies at full size at once, in the place of what
-            each of them says; and of each other study, where it says nothing itself.
+            each of them says; and of each other study, where it says nothing itself, or by fewer cells.
     """
     replaced = {(one.paper, one.claim): one.verdict for one in together if one.kind == FULL}
-    said = {one.key for one in verdicts}
-    together = [one for one in together if one.kind == FULL or one.key not in said]
-    verdicts = [one for one in verdicts if one.kind != FULL or _stands(one, replaced)] + together
+    own = {one.key: one.cells for one in verdicts}
+    together = [one for one in together if one.kind == FULL or own.get(one.key, 0) < one.cells]
+    more = {one.key for one in together if one.kind != FULL}
+    verdicts = [one for one in verdicts if (_stands(one, replaced) if one.kind == FULL else one.key not in more)]
+    verdicts += together
     of_claim: dict[tuple[str, str], list[Verdict]] = {}
     for one in verdicts:
         of_claim.setdefault((one.paper, one.claim), []).append(one)

@@ -70,7 +70,19 @@ START = {
             "additionalProperties": False,
             "required": ["weights"],
             "properties": {
-                "weights": {"type": "string", "description": "A safetensors file under data_root."},
+                "weights": {
+                    "description": "A safetensors file under data_root; or {package: NAME}, of an installed Python "
+                    "package (docs/features.md).",
+                    "anyOf": [
+                        {"type": "string"},
+                        {
+                            "type": "object",
+                            "additionalProperties": False,
+                            "required": ["package"],
+                            "properties": {"package": {"type": "string"}},
+                        },
+                    ],
+                },
                 "sha256": {
                     "type": "string",
                     "pattern": "^[0-9a-f]{64}$",
@@ -78,9 +90,9 @@ START = {
                 },
                 "trained_on": {
                     "description": "What the weights were trained on. Public sets of the study, which are then "
-                    "matched with the private records; or unmatched, which the ledger says.",
+                    "matched with the private records; or unmatched, which the ledger says. Of a package it is known.",
                     "anyOf": [
-                        {"const": "unmatched"},
+                        {"enum": ["unmatched", "imagenet-1k"]},
                         {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"type": "string"}},
                     ],
                 },
@@ -191,8 +203,8 @@ class Parameters(Schedule):
     )
     start: str | dict | None = setting(
         None,
-        "Public weights to start from, all but the classifier's: the name of a backbone of the study, or a safetensors "
-        "file under data_root. A random start where absent.",
+        "Public weights to start from, all but the classifier's: the name of a backbone of the study, a safetensors "
+        "file under data_root, or a Python package. A random start where absent.",
         schema=START,
         hashed=False,
     )

@@ -44,7 +44,7 @@ def check_starts(study: dict, trained: Sequence[Cell]) -> None:
     asked = {}
     for cell in trained:
         options = cell.options(study)
-        if isinstance(start := options.get("start"), dict):
+        if isinstance(start := options.get("start"), dict) and isinstance(start["weights"], str):
             shape, window = told_shape(study["datasets"][cell.dataset]), options.get("augmentation", {}).get("crop")
             path = Path(data_root(study), start["weights"])
             asked[path, options["network"], (*(window or shape[:2]), shape[2])] = start

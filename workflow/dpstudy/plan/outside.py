@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dpstudy.config.origins import UNMATCHED
+from dpstudy.config.origins import UNMATCHED, weights_name
 from dpstudy.data.names import LABELS, may_be_numbered
 from dpstudy.data.own import own_sources, test_is_public
 from dpstudy.features import parts_of
@@ -36,12 +36,12 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
     parts = parts_of(options)
     if isinstance(start, dict) and start["trained_on"] == UNMATCHED:
         sentences.append(
-            f"The weights {start['weights']!r} that training starts from were trained elsewhere: what they were "
+            f"The weights {weights_name(start)!r} that training starts from were trained elsewhere: what they were "
             "trained on was not compared with the private records."
         )
     elif isinstance(start, dict) and isinstance(start["trained_on"], str):
         sentences.append(
-            f"The weights {start['weights']!r} that training starts from were trained on {start['trained_on']}, a "
+            f"The weights {weights_name(start)!r} that training starts from were trained on {start['trained_on']}, a "
             "public set that was not compared with the private records."
         )
     for part in parts:
@@ -108,7 +108,7 @@ def _brought(parts: Sequence[dict], start: str | dict | None) -> list[tuple[str,
     """(what, what it was trained on: public sets of the study, or a word) of weights that were brought."""
     weights = []
     if isinstance(start, dict):
-        weights.append((f"the file of weights {start['weights']!r}", start["trained_on"]))
+        weights.append((f"the file of weights {weights_name(start)!r}", start["trained_on"]))
     return weights + [
         (f"the network {part['model']!r}", part["trained_on"])
         for part in parts

@@ -1,7 +1,7 @@
 """What cells take from public data: networks, weights and projections, and how public sets were de-duplicated."""
 
 from dpstudy.config.locations import weights_file
-from dpstudy.config.origins import publics_trained_on
+from dpstudy.config.origins import publics_trained_on, weights_name
 from dpstudy.features import parts_of
 from dpstudy.plan import paths
 from dpstudy.plan.sources import all_files, split_files
@@ -15,6 +15,8 @@ def start_files(study: dict, start: Start) -> list[str]:
         return []
     if isinstance(start, str):
         return [paths.BACKBONE_MODEL.format(backbone=start)]
+    if package := package_of(start):
+        return [paths.PACKAGED_MODEL.format(package=package)]
     return [str(weights_file(study, start))]
 
 
@@ -61,7 +63,7 @@ def never_compared(study: dict, features: str, start: Start) -> list[str]:
     """The public sets and weights behind a cell's features or start that were not de-duplicated."""
     names = [public for public in publics_of(study, features, start) if not is_matched(study, public)]
     if isinstance(start, dict) and isinstance(start["trained_on"], str):
-        names.append(start["weights"])
+        names.append(weights_name(start))
     names += [
         part["model"]
         for part in parts_of(study["features"][features])
@@ -108,15 +110,17 @@ def fit_points(options: dict) -> list[str]:
 
 
 def package_of(options: dict) -> str | None:
-    """The Python package with the weights of a feature set's network, or None."""
+    """The Python package with the weights of a feature set's network, or of a start; None for other weights."""
     weights = options.get("weights")
     return weights["package"] if isinstance(weights, dict) else None
 
 
 def packages(study: dict) -> list[str]:
     """The Python packages with weights that a study uses."""
-    parts = (part for options in study["features"].values() for part in parts_of(options))
-    return sorted({package for part in parts if (package := package_of(part))})
+    options = [part for options in study["features"].values() for part in parts_of(options)]
+    entries = [*study["methods"].values(), *(override["set"] for override in study["overrides"])]
+    options += [entry["start"] for entry in entries if isinstance(entry.get("start"), dict)]
+    return sorted({package for each in options if (package := package_of(each))})
 
 
 def weights_files(study: dict, options: dict) -> list[str]:

@@ -247,4 +247,4 @@ def neighbour_distances(evidence: Evidence) -> Finding:
     car, dog = shown["automobile"], shown["dog"]
     here = f"{rows[0]['dataset']}, features of {rows[0]['features']}: "
     here += f"car {car:.3g}, dog {dog:.3g}, all classes {mean:.3g}"
-    return decided(car < mean < dog, COMPUTED, f"{text}; their unit depends on the features", here)
+    return decided(car < mean < dog, COMPUTED, f"As printed {text}, in unnamed features; {here}")

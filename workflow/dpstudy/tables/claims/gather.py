@@ -1,7 +1,7 @@
 """Gathering the evidence for claims of mehta2023: printed numbers, and accuracies of a study's cells."""
 
 import itertools
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
@@ -54,6 +54,30 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     sizes = [_grid(name, spec, results, places, [], left_out) for places in several]
     hyperparameters = published_rows(HYPERPARAMETERS, spec["paper"])
     return Evidence(printed_grid(rows), ours, rows, hyperparameters, cells, tuple(left_out), sizes)
+
+
+def of_accuracies(
+    name: str, spec: Mapping, axes: Mapping[str, list[str]], known: Mapping[str, Value], cells: Sequence[Cell]
+) -> Evidence:
+    """The evidence from given accuracies alone.
+
+    Args:
+        name, spec: of the table that judges the claims, as for `gather`.
+        axes: the study's names.
+        known: accuracies by the cells' names.
+        cells: what claims about settings get.
+    """
+
+    def grid(places: Mapping[str, str | list[str]] | None) -> Grid:
+        values: dict[tuple, Value] = {}
+        for key, path in _wanted(name, spec, axes, places):
+            if path in known and (key not in values or values[key].number < known[path].number):
+                values[key] = known[path]
+        return Grid(values, tuple(places or ()), CLASSES)
+
+    rows, settings = (published_rows(path, spec["paper"]) for path in (RESULTS, HYPERPARAMETERS))
+    sizes = [grid({one: one for one in features}) for features in spec.get("resolutions", ())]
+    return Evidence(printed_grid(rows), grid(spec.get("pretraining")), rows, settings, cells, (), sizes)
 
 
 def _grid(
