@@ -54,13 +54,9 @@ def along_training(scores: Scores) -> Triples:
     """The points of smoothing's curves on CheXpert, each beside DP-SGD's last point of no more epochs."""
     for run, other in product(scores.of_role(SMOOTHING), scores.of_role(DP_SGD)):
         alike = (run.dataset, run.epsilon, run.n) == (other.dataset, other.epsilon, other.n)
-        if not alike or run.data != CHEXPERT or not run.private:
-            continue
-        for point in run.curve:
-            earlier = [one for one in other.curve if one.epochs <= point.epochs]
-            if earlier:
-                name = f"{run.at}, epoch {point.epochs:g}"
-                yield name, point.accuracy, earlier[-1].accuracy
+        for point in run.curve if alike and run.private and run.data == CHEXPERT else ():
+            if earlier := [one for one in other.curve if one.epochs <= point.epochs]:
+                yield f"{run.at}, epoch {point.epochs:g}", point.accuracy, earlier[-1].accuracy
 
 
 def beside_no_privacy(scores: Scores) -> Triples:
@@ -110,12 +106,10 @@ def _smallest(evidence: Evidence) -> Triples:
     """(place, epsilon and label, what smoothing costs the rarest label, what it costs the others on average)."""
     metric = evidence.metric
     for name, cells in _compared(evidence, CHEXPERT):
-        unprotected, smoothed = cells[FREE], cells[SMOOTHING]
-        if unprotected is None or smoothed is None:
-            continue
-        free, private = (label_scores(run, metric) for run in (unprotected, smoothed))
+        smoothed = cells[SMOOTHING]
+        free, private = (label_scores(run, metric) if run else {} for run in (cells[FREE], smoothed))
         costs = {x: value_of(free[x], metric) - value_of(private[x], metric) for x in free if x in private}
-        if len(costs) > 1:
+        if smoothed and len(costs) > 1:
             sizes = {label: smoothed.metrics["seeds"][0]["groups"][f"{LABEL}={label}"]["n"] for label in costs}
             rarest = min(costs, key=sizes.__getitem__)
             others = average(cost for label, cost in costs.items() if label != rarest)

@@ -19,6 +19,7 @@ _PRINTED_RHO = ("0.080", "0.173", "1.049")  # at EPSILONS
 _RECORDS = 100  # of the data sets that local sensitivities are computed on
 _NO_AUDITS = "The study has no audits: no private cells in the role instance-smoothing"
 DIMENSIONS = 64  # p, of section 4.2
+_PEAK = (2 * math.pi) ** (-DIMENSIONS / 2)  # the highest value of a kernel, at h = 1
 _MARGIN = 10.0  # m (section 4.2)
 _BANDWIDTHS = (0.5, 1.0, 2.0)  # h, which is not printed
 
@@ -65,13 +66,11 @@ def instance_noise(evidence: Evidence) -> Finding:
 
 def zero_concentrated(evidence: Evidence) -> Finding:
     """Judge Theorem 1: rho-zCDP at sigma^2 = 2 ln(1/delta)/rho."""
-    epsilon = 3.0
-    sigma = noise_multiplier(rho_of(epsilon, DELTA), DELTA)
+    sigma = noise_multiplier(rho_of(3.0, DELTA), DELTA)
     same = float(local_sensitivity(_RECORDS, _RECORDS)) * sigma
-    peak = (2 * math.pi) ** (-DIMENSIONS / 2)
-    farthest = float(local_sensitivity(1, 2)) * peak * sigma
+    farthest = float(local_sensitivity(1, 2)) * _PEAK * sigma
     text = (
-        f"At ε = {number(epsilon)}, δ = {upper_bound(DELTA)}: σ = {sigma:.2f}, and of {_RECORDS} identical records "
+        f"At ε = 3, δ = {upper_bound(DELTA)}: σ = {sigma:.2f}, and of {_RECORDS} identical records "
         f"each has noise of standard deviation s_i σ = {same:g}. With another record in the place of one of them its "
         "point differs with certainty: no ρ and no ε is finite. The proof (A.1) has σ² ≥ Δ²/(2ρ) and then drops Δ; the "
         f"printed σ, without s_i, would do for points that one record moves by at most Δ = 2 sqrt(ln(1/δ)) = "
@@ -112,10 +111,10 @@ def enough_records(evidence: Evidence) -> Finding:
     shown = "; ".join(f"h = {h:g}: {first:.3f} and {second:.3f}" for h, first, second in pairs)
     needed = {e: math.ceil(_constants(1.0)[0] / rho_of(e, DELTA)) for e in EPSILONS}
     least = ", ".join(f"{n} at ε = {number(e)}" for e, n in needed.items())
-    peak, most = (2 * math.pi) ** (-DIMENSIONS / 2), max(needed.values())
+    most = max(needed.values())
     text = (
         f"C of section 3.2 and of A.2: {shown}. Neither is the highest value of a kernel in {DIMENSIONS} dimensions, "
-        f"which at h = 1 is {peak:.0e}. With α = 2 and h = 1 these numbers of records would do, whatever they are: "
+        f"which at h = 1 is {_PEAK:.0e}. With α = 2 and h = 1 these numbers of records would do, whatever they are: "
         f"{least}; but {most} identical ones have s_i = {float(local_sensitivity(most, most)):g} and no finite ρ"
     )
     asked = [
@@ -150,9 +149,7 @@ def errors_below_the_bound(evidence: Evidence) -> Finding:
 
 def _bounds(scores: Scores) -> Triples:
     """(place and epsilon, bound, error) at finite epsilons, with each cell's own margin and delta."""
-    for run in scores.of_role(SMOOTHING):
-        if run.data != CIFAR10 or not run.private:
-            continue
+    for run in (run for run in scores.of_role(SMOOTHING) if run.data == CIFAR10 and run.private):
         options = run.metrics.get("hyperparameters", {})
         bound = error_bound(run.epsilon, options.get("margin", _MARGIN), options.get("noise_delta", DELTA))
         bound = options.get("error_bound", bound)

@@ -23,6 +23,7 @@ _NAMED = ("role", "best", "printed", "method")  # the key of a side that names r
 _OTHERS = "others"  # a right side of mehta2023: all rows but those of the left side
 _OF_ROLES, _OF_METHODS = {"datasets", "cells", "rising", "at"}, {"up_to", "place", "from", "below"}
 Functions = Mapping[str, Callable]
+_NONE: Functions = MappingProxyType({})
 
 
 def is_written(claim: Mapping) -> bool:
@@ -30,9 +31,7 @@ def is_written(claim: Mapping) -> bool:
     return "compare" in claim or "open" in claim
 
 
-def finding(
-    claim: Mapping, paper: Printed | None, evidence: Any, functions: Functions = MappingProxyType({})
-) -> Finding:
+def finding(claim: Mapping, paper: Printed | None, evidence: Any, functions: Functions = _NONE) -> Finding:
     """The finding on a claim whose entry specifies how it is judged.
 
     Args:

@@ -7,7 +7,7 @@ from itertools import product
 
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.de2022_printed import CIFAR10, IMAGENET, PRIOR, SCATTERNET, level
-from dpstudy.tables.claims.de2022_privacy import ABOUT, Setting, records, settings, spent
+from dpstudy.tables.claims.de2022_privacy import ABOUT, records, settings, spent
 from dpstudy.tables.claims.finding import PRINTED, Finding, Part, by_roles, decided, noted, on_cells
 from dpstudy.tables.claims.grid import Triples, Value, highest, number
 from dpstudy.tables.claims.scores import Evidence, Scores
@@ -77,11 +77,8 @@ def imagenet(evidence: Evidence) -> Finding:
 
     finding = by_roles(evidence, parts, "scratch-imagenet (ImageNet-1k, ε = 8, all records)")
     (setting,) = [setting for setting in settings(evidence) if setting.table == "15"]
-    return noted(finding, f"Table 15's {setting.steps:,} updates are {_epochs(evidence, setting):.0f} epochs")
-
-
-def _epochs(evidence: Evidence, one: Setting) -> float:
-    return one.steps * one.batch / records(evidence, IMAGENET)[0]
+    epochs = setting.epochs(records(evidence, IMAGENET)[0])
+    return noted(finding, f"Table 15's {setting.steps:,} updates are {epochs:.0f} epochs")
 
 
 def without_privacy_beside(scores: Scores, network: str, goal: float) -> Triples:
@@ -170,7 +167,8 @@ def shallowest_beside(scores: Scores, goal: float) -> Triples:
 def figure_5_spends(evidence: Evidence) -> tuple[bool, str]:
     """Whether Figure 5's settings are the stated epochs and spend the stated epsilon."""
     (one,) = [one for one in settings(evidence) if (one.table, one.epsilon) == ("21", 8.0)]
-    epochs, found = _epochs(evidence, one), one.spent(records(evidence, IMAGENET)[0])
+    size = records(evidence, IMAGENET)[0]
+    epochs, found = one.epochs(size), one.spent(size)
     text = f"Table 21 at ε = 8: {epochs:.0f} epochs, said to be about {_FIGURE_5_EPOCHS}; they spend "
     text += f"ε = {upper_bound(found, places=2)}"
     return abs(epochs / _FIGURE_5_EPOCHS - 1) <= _ROUGHLY and abs(found / one.epsilon - 1) <= ABOUT, text

@@ -51,6 +51,10 @@ class Setting:
         """The epsilon that the setting spends on `n` records."""
         return spent(self.sigma, self.steps, self.batch / records, self.delta)
 
+    def epochs(self, records: int) -> float:
+        """How often it takes each of `n` records."""
+        return self.steps * self.batch / records
+
     def off(self, records: int) -> float:
         """How far that lies from the printed epsilon, relatively."""
         return self.spent(records) / self.epsilon - 1
@@ -242,9 +246,7 @@ def blank_canary(evidence: Evidence) -> Finding:
     printed = "Table 9 has a blank image only; of the others nothing is printed"
     won = counted = 0
     for run in _attacked(evidence):
-        tried = grouped(
-            run.black_box["tried"], lambda one: (one["learning_rate"], one["clipping_norm"], one.get("steps"))
-        )
+        tried = grouped(run.black_box["tried"], lambda t: (t["learning_rate"], t["clipping_norm"], t.get("steps")))
         settings = [{one["canary"]: one["distance"] for one in group} for group in tried]
         several = [distances for distances in settings if len(distances) > 1 and "blank" in distances]
         counted += len(several)

@@ -19,7 +19,6 @@ from dpstudy.tables.claims.finding import (
     Finding,
     Part,
     decided,
-    judged,
     noted,
     on_cells,
     undecided,
@@ -63,7 +62,7 @@ def optimal_noise(deep: bool) -> Callable[[Evidence], Finding]:
 def _against(
     best: Run, other: Run, value: Callable[[Run], Value | None] = accuracy
 ) -> tuple[str, Value | None, Value | None]:
-    return f"{best.at}", value(best), value(other)
+    return best.at, value(best), value(other)
 
 
 def noise_at_the_optimum(evidence: Evidence) -> Finding:
@@ -92,12 +91,11 @@ def steps_with_epsilon(evidence: Evidence) -> Finding:
     text = "T as a power of ε in the tables of best settings, 1 being linear: "
     text += ", ".join(f"Table {table} {exponent:.2f}" for table, exponent in exponents.items())
     text += f". {wrong} of {len(exponents)} depart by more than {_LINEAR:g}"
-    verdict, here = judged(_proportional(evidence), "The study has no cells at several steps and epsilons (iterations)")
-    if verdict != OPEN:
-        return Finding(verdict, CELLS, text, here)
-    if wrong > TOLERATED * len(exponents):
-        return decided(False, PRINTED, text, here)
-    return undecided(here, text)
+    missing = "The study has no cells at several steps and epsilons (iterations)"
+    found = on_cells(_proportional(evidence.ours), missing, text)
+    if found.verdict == OPEN and wrong > TOLERATED * len(exponents):
+        return decided(False, PRINTED, text, found.here)
+    return found
 
 
 def _exponents_by_table(found: Iterable[Setting]) -> dict[str, float]:
@@ -112,9 +110,9 @@ def _exponents_by_table(found: Iterable[Setting]) -> dict[str, float]:
     return exponents
 
 
-def _proportional(evidence: Evidence) -> list[Part]:
+def _proportional(scores: Scores) -> list[Part]:
     """From the best steps at the smallest epsilon: whether steps in proportion are best at the others."""
-    groups = by_number(evidence.ours, "iterations", "steps")
+    groups = by_number(scores, "iterations", "steps")
     others, unchanged = [], []
     for dataset in dict.fromkeys(group[0].dataset for group in groups):
         first, *rest = sorted((g for g in groups if g[0].dataset == dataset), key=lambda g: g[0].epsilon)
@@ -137,17 +135,14 @@ def _nearest(group: Sequence[Run], steps: float) -> Run:
 
 def cost(evidence: Evidence) -> Finding:
     """Judge the claim: private training takes much more time per update, of the network it names, and more epochs."""
-    epochs: dict[bool, dict[str, float]] = {True: {}, False: {}}  # with privacy, and without
-    for one in settings(evidence):
-        if one.table == "23":
-            layers = one.method.partition("(")[2].rstrip(")")
-            epochs[not math.isinf(one.epsilon)][layers] = one.steps * one.batch / records(evidence, one.dataset)[0]
-    both = {layers: (private, epochs[False][layers]) for layers, private in epochs[True].items()}
-    text = ", ".join(
-        f"{layers}: {one:.0f} epochs with privacy, {free:.0f} without" for layers, (one, free) in both.items()
-    )
+    epochs = {}
+    for one in (one for one in settings(evidence) if one.table == "23"):
+        layers = one.method.partition("(")[2].rstrip(")")
+        epochs[layers, math.isinf(one.epsilon)] = one.epochs(records(evidence, one.dataset)[0])
+    both = [(layers, private, epochs[layers, True]) for (layers, free), private in epochs.items() if not free]
+    text = ", ".join(f"{layers}: {one:.0f} epochs with privacy, {free:.0f} without" for layers, one, free in both)
     text = f"Table 23, Places-365: {text}"
-    if any(private <= free for private, free in both.values()):
+    if any(private <= free for _, private, free in both):
         return decided(False, PRINTED, text)
     timings = published_rows(TIMINGS, "de2022")
     here = "An update with privacy takes, of one without on the same images: "

@@ -11,13 +11,7 @@ from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, Part, by_rol
 from dpstudy.tables.claims.grid import Triples, Value, highest
 from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, curve_value, grouped, on_training, up
 
-TECHNIQUES = (
-    "group normalisation",
-    "a larger batch",
-    "weight standardisation",
-    "augmentation multiplicity",
-    "averaging",
-)
+_ADDED = ("group normalisation", "a larger batch", "weight standardisation", "augmentation multiplicity", "averaging")
 _COPIES, _WEIGHTS = 16, 1000  # of the example at which the norm of a contribution is computed
 _EARLY = 8.0  # the epsilon at which Figure 9 compares early in training
 
@@ -52,7 +46,7 @@ def measured(groups: Sequence[Sequence[Run]]) -> bool:
 
 def _steps(scores: Scores) -> list[list[Run]]:
     """The cells of complete ablations."""
-    return [group for group in scores.in_order("ablation") if len(group) == len(TECHNIQUES) + 1]
+    return [group for group in scores.in_order("ablation") if len(group) == len(_ADDED) + 1]
 
 
 def ablation(evidence: Evidence) -> Finding:
@@ -61,7 +55,7 @@ def ablation(evidence: Evidence) -> Finding:
     def parts(scores: Scores) -> list[Part]:
         return [
             Part.of(f"With {name} over without", up(group[i : i + 2] for group in _steps(scores)))
-            for i, name in enumerate(TECHNIQUES)
+            for i, name in enumerate(_ADDED)
         ]
 
     return by_roles(evidence, parts, "ablation (all six, in the order of Table 2)")
@@ -139,10 +133,9 @@ def clipping_norms(scores: Scores) -> Triples:
     for group in by_number(scores, "clipping", "clipping_norm", _small_norm):
         for rate in dict.fromkeys(setting(run, "learning_rate") for run in group):
             *others, last = [run for run in group if setting(run, "learning_rate") == rate]
-            triples += [
-                (f"{run.dataset} C = {setting(run, 'clipping_norm'):g}, η = {rate:g}", run.accuracy, last.accuracy)
-                for run in others
-            ]
+            for run in others:
+                name = f"{run.dataset} C = {setting(run, 'clipping_norm'):g}, η = {rate:g}"
+                triples.append((name, run.accuracy, last.accuracy))
     return triples
 
 

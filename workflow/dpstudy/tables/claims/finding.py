@@ -123,6 +123,9 @@ class Part:
         return text
 
 
+Parts = Callable[[Any], Sequence[Part]]  # of the printed numbers, or of our cells
+
+
 def _not_below(left: Value, right: Value, margin: float) -> int | None:
     difference = left - right
     if difference is None:
@@ -148,9 +151,7 @@ def lacking(roles: str) -> str:
     return f"The study has no cells to compare in the roles {roles}"
 
 
-def on_both(
-    evidence: Any, parts_of: Callable[[Any], Sequence[Part]], about_the_tables: bool = False, missing: str | None = None
-) -> Finding:
+def on_both(evidence: Any, parts_of: Parts, about_the_tables: bool = False, missing: str | None = None) -> Finding:
     """The finding by our cells (`evidence.ours`) where they decide, else by the printed numbers.
 
     Both are compared in the same way.
@@ -171,11 +172,9 @@ def on_both(
     return Finding(OPEN, "", printed_text, here_text)
 
 
-def by_roles(
-    evidence: Any, parts_of: Callable[[Any], Sequence[Part]], roles: str, about_the_tables: bool = False
-) -> Finding:
+def by_roles(evidence: Any, parts_of: Parts, roles: str) -> Finding:
     """The finding as by `on_both`; if the study has no cells to compare, it names the missing roles."""
-    return on_both(evidence, parts_of, about_the_tables, lacking(roles))
+    return on_both(evidence, parts_of, missing=lacking(roles))
 
 
 def on_cells(parts: Sequence[Part], missing: str, printed: str = "") -> Finding:

@@ -1,7 +1,7 @@
 """Gathering the evidence for claims of mehta2023: printed numbers, and accuracies of a study's cells."""
 
 import itertools
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
@@ -20,6 +20,8 @@ PRETRAININGS = ("ImageNet-1k", "ImageNet-21k", "JFT-3B")  # from the least to th
 _RECORDS = {"CIFAR-10": 50_000, "CIFAR-100": 50_000, "ImageNet-1k": 1_281_167}
 PRIVATE_SETS = {name: (records, CLASSES[name]) for name, records in _RECORDS.items()}
 _DETAILED = ("2", "3", "4")
+Places = Mapping[str, str | list[str]] | None  # label of a place -> its features; None: each feature set is one
+Reasons = dict[str, None]  # why cells are no evidence, in order
 
 
 def printed_grid(rows: list[dict[str, str]]) -> Grid:
@@ -48,7 +50,7 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     """
     rows = published_rows(RESULTS, spec["paper"])
     cells: list[Cell] = []
-    left_out: dict[str, None] = {}
+    left_out: Reasons = {}
     ours = _grid(name, spec, results, spec.get("pretraining"), cells, left_out)
     several = [{one: one for one in features} for features in spec.get("resolutions", ())]
     sizes = [_grid(name, spec, results, places, [], left_out) for places in several]
@@ -68,7 +70,7 @@ def of_accuracies(
         cells: what claims about settings get.
     """
 
-    def grid(places: Mapping[str, str | list[str]] | None) -> Grid:
+    def grid(places: Places) -> Grid:
         values: dict[tuple, Value] = {}
         for key, path in _wanted(name, spec, axes, places):
             if path in known and (key not in values or values[key].number < known[path].number):
@@ -80,18 +82,10 @@ def of_accuracies(
     return Evidence(printed_grid(rows), grid(spec.get("pretraining")), rows, settings, cells, (), sizes)
 
 
-def _grid(
-    name: str,
-    spec: Mapping,
-    results: Results,
-    places: Mapping[str, str | list[str]] | None,
-    cells: list[Cell],
-    left_out: MutableMapping[str, None],
-) -> Grid:
+def _grid(name: str, spec: Mapping, results: Results, places: Places, cells: list[Cell], left_out: Reasons) -> Grid:
     """The accuracies of the study's cells.
 
     Args:
-        places: label of a place -> its features; None: each feature set is one.
         cells: takes those that count.
         left_out: takes why others are no evidence.
     """
@@ -114,9 +108,7 @@ def _grid(
     return Grid(values, tuple(places or ()), classes)
 
 
-def _wanted(
-    name: str, spec: Mapping, axes: Mapping[str, list[str]], places: Mapping[str, str | list[str]] | None
-) -> Iterator[tuple[tuple, str]]:
+def _wanted(name: str, spec: Mapping, axes: Mapping[str, list[str]], places: Places) -> Iterator[tuple[tuple, str]]:
     """(place, method, epochs, epsilon) and cell name, for all that the spec names; not all need be cells."""
     where, rows = f"table {name}", entries_of(spec)
     places = places or {features: features for features in axes["features"]}

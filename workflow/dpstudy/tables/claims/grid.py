@@ -41,6 +41,7 @@ class Value:
         return Value(self.mean - other.mean, _pooled([self, other]))
 
 
+Row = tuple[str, int]  # (method, epochs)
 Triples = Iterable[tuple[object, Value | None, Value | None]]  # (name of a cell, left, right)
 
 
@@ -117,11 +118,8 @@ class Grid:
 
     def at(self, dataset: str | None = None, pretraining: str | None = None) -> "Grid":
         """The part of the grid for one data set, or for one pre-training."""
-        kept = {
-            key: value
-            for key, value in self.values.items()
-            if dataset in (None, key[0].dataset) and pretraining in (None, key[0].pretraining)
-        }
+        places = [p for p in self.places if dataset in (None, p.dataset) and pretraining in (None, p.pretraining)]
+        kept = {key: value for key, value in self.values.items() if key[0] in places}
         return Grid(kept, self.order, self.classes)
 
     @property
@@ -135,7 +133,7 @@ class Grid:
         return sorted({key[3] for key in self.values if not math.isinf(key[3])})
 
     @property
-    def rows(self) -> list[tuple[str, int]]:
+    def rows(self) -> list[Row]:
         """The (method, epochs) pairs, in order."""
         return list(dict.fromkeys(key[1:3] for key in self.values))
 
@@ -151,11 +149,7 @@ class Grid:
         return self.values.get((place, method, epochs, epsilon))
 
     def best(
-        self,
-        place: Place,
-        epsilon: float,
-        methods: Iterable[str] | None = None,
-        without: Iterable[tuple[str, int]] = (),
+        self, place: Place, epsilon: float, methods: Iterable[str] | None = None, without: Iterable[Row] = ()
     ) -> Value | None:
         """The highest value of some methods over their epochs, or a bound where there is no number.
 
@@ -172,8 +166,6 @@ class Grid:
             return None
         return highest(rows.values()) or next(iter(rows.values()), None)
 
-    def leading(
-        self, place: Place, epsilon: float, rows: Iterable[tuple[str, int]]
-    ) -> tuple[Value | None, Value | None]:
+    def leading(self, place: Place, epsilon: float, rows: Iterable[Row]) -> tuple[Value | None, Value | None]:
         """(highest number of some (method, epochs) rows, best of all others): whether these rows are the best."""
         return highest(self.get(place, *row, epsilon) for row in rows), self.best(place, epsilon, without=rows)

@@ -110,10 +110,7 @@ def _functions(paper: str) -> dict[str, Callable[..., Any]]:
 
 def claims_rows(judged: list[tuple[dict[str, str], Finding]]) -> tuple[tuple[str, ...], ...]:
     """Table rows of each claim: claim, verdict, what the printed numbers say, what the study's cells say."""
-    return tuple(
-        (printed_claim(row), _verdict(finding), _stopped(finding.printed), _stopped(finding.here))
-        for row, finding in judged
-    )
+    return tuple((printed_claim(row), _verdict(one), _stopped(one.printed), _stopped(one.here)) for row, one in judged)
 
 
 def claims_notes(paper: str, judged: list[tuple[dict[str, str], Finding]]) -> tuple[str, ...]:

@@ -158,9 +158,8 @@ def _leads_by_classes(grid: Grid) -> Part:
     by_classes = sorted({place.dataset for place in grid.places}, key=lambda name: grid.classes.get(name, 0))
     triples = []
     for small, large in pairwise(by_classes):
-        if grid.classes.get(small) == grid.classes.get(large):
-            continue
-        for name, place, epsilon in grid.at(dataset=large).cells():
+        more = grid.classes.get(small) != grid.classes.get(large)
+        for name, place, epsilon in grid.at(dataset=large).cells() if more else ():
             with_fewer = _lead(grid, Place(small, place.pretraining), epsilon, LS, NEWTON)
             triples.append((f"{name} against {small}", _lead(grid, place, epsilon, LS, NEWTON), with_fewer))
     return Part.of("Lead of LS over Newton with more classes over that with fewer", triples)

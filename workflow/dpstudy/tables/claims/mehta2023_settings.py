@@ -105,10 +105,8 @@ def full_batch(evidence: Evidence) -> Finding:
     captions = [row["value"] for row in _captions(evidence, "batch_size")]
     if any(value != "full batch" for value in captions) or not captions:
         return decided(False, PRINTED, f"Captions of Tables 6-9: {', '.join(captions) or 'none'}.")
-    text, noised = (
-        "All captions of Tables 6-9 say full batch",
-        [cell for cell in evidence.cells if cell.ledger["events"]],
-    )
+    text = "All captions of Tables 6-9 say full batch"
+    noised = [cell for cell in evidence.cells if cell.ledger["events"]]
     if not noised:
         return decided(True, PRINTED, text, "No cell with noise to look at.")
     full = sum(_full_batch(cell.ledger["events"], cell.epochs) for cell in noised)

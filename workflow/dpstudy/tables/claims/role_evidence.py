@@ -1,7 +1,7 @@
 """Gathering the evidence for claims of papers with roles: printed numbers, and a study's cells by role."""
 
 import itertools
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from types import MappingProxyType
@@ -106,9 +106,7 @@ def _sizes(of_the_paper: Sequence[int], found: set[int]) -> set[int]:
     return found.intersection(of_the_paper) or {max(found)}
 
 
-def _runs(
-    where: str, spec: Mapping, results: Results, by_backbone: bool, left_out: MutableMapping[str, None]
-) -> list[Run]:
+def _runs(where: str, spec: Mapping, results: Results, by_backbone: bool, left_out: dict[str, None]) -> list[Run]:
     """The cells in the spec's roles, in order; not all that it names need be cells. `left_out` is told why some are no
     evidence."""
     metric = spec.get("metric", "top1")
@@ -144,11 +142,8 @@ def _curve(path, metrics: Mapping, metric: str) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def _searches(
-    name: str, spec: Mapping, results: Results, left_out: MutableMapping[str, None]
-) -> dict[tuple[str, str], Search]:
-    rows = spec.get("searches", [])
-    counterparts, searches = spec.get("counterparts", {}), {}
+def _searches(name: str, spec: Mapping, results: Results, left_out: dict[str, None]) -> dict[tuple[str, str], Search]:
+    rows, counterparts, searches = spec.get("searches", []), spec.get("counterparts", {}), {}
     for row, laid in zip(rows, lay_searches(name, {"searches": rows}, results), strict=True):
         check_names(f"table {name}", "model", [row["label"]], MODELS)
         key = (counterparts.get(row["dataset"], {}).get("dataset", row["dataset"]), row["label"])
@@ -159,10 +154,7 @@ def _searches(
             continue
         if key in searches:
             raise StudyError(f"table {name}: two searches stand for the {key[1]} model on {key[0]}; pool their cells")
-        trials = [
-            trial | {BY_LABEL: cell.get("label")}
-            for cell, trial in pooled(row, results.trials)
-            if trial["state"] == "complete"
-        ]
+        finished = [(cell, trial) for cell, trial in pooled(row, results.trials) if trial["state"] == "complete"]
+        trials = [trial | {BY_LABEL: cell.get("label")} for cell, trial in finished]
         searches[key] = Search({statistic: laid.statistic(statistic) for statistic in STATISTICS}, trials, laid.failed)
     return searches

@@ -184,6 +184,11 @@ def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
     return Value(mean, std / math.sqrt(len(numbers)) if len(numbers) > 1 else None)
 
 
+def printed_value(row: Mapping[str, str], runs: int = 5) -> Value:
+    """A printed number; its standard deviation over so many runs gives a standard error, without one it is exact."""
+    return Value(float(row["value"]), float(row["std"]) / math.sqrt(runs) if row["std"] else 0.0)
+
+
 def up(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
     """(name, later, earlier) for each pair of neighbours in lists of runs."""
     return [

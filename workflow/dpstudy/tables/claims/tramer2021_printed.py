@@ -1,16 +1,14 @@
 """The printed numbers of tramer2021 by role."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from dpstudy.tables.claims.grid import Value
-from dpstudy.tables.claims.scores import Printed, Scores, Search
+from dpstudy.tables.claims.scores import Printed, Scores, Search, printed_value
 
 PAPER = "tramer2021"
 MNIST, FASHION, CIFAR = "MNIST", "Fashion-MNIST", "CIFAR-10"
 PRIOR = "prior"  # the role of other authors' numbers, which Table 1 cites
 RECORDS = {MNIST: 60_000, FASHION: 60_000, CIFAR: 50_000}  # that the paper trains on
-_PRINTED_RUNS = 5  # whose standard deviation stands behind the ±
 _CALLED = {"linear": "linear", "ScatterNet+CNN": "scatter-cnn", "CNN": "cnn"}
 _FIGURE_5 = {"CIFAR-100 (ResNeXt-29)": "transfer-cifar100", "ImageNet (unlabeled, SimCLRv2)": "transfer-imagenet"}
 _TABLE_2 = {"no": "unnormalised", "group": "group-normalised", "data": "data-normalised"}
@@ -28,9 +26,8 @@ def printed_scores(rows: Sequence[Mapping[str, str]]) -> Scores:
         if row["table"] == "3":
             searches.setdefault((row["dataset"], _CALLED[row["model"]]), {})[row["statistic"]] = float(row["value"])
             continue
-        error = float(row["std"]) / math.sqrt(_PRINTED_RUNS) if row["std"] else 0.0
         for role in _printed_roles(row):
-            values.setdefault((row["dataset"], role, float(row["epsilon"])), Value(float(row["value"]), error))
+            values.setdefault((row["dataset"], role, float(row["epsilon"])), printed_value(row))
     return Scores(values, (), {key: Search(statistics) for key, statistics in searches.items()})
 
 

@@ -126,10 +126,10 @@ def plain_conversion_valid(evidence: Evidence) -> Finding:
     compared = [f"{_printed(bound)} against {_printed(exact)}" for bound, exact in pairs]
     text = ", ".join(f"σ = {sigma:g}: {both}" for sigma, both in zip(sigmas, compared, strict=True))
     text = f"One Gaussian release, by the lemma against exactly: {text}. Valid, and looser"
-    runs = [run for run in evidence.ours.of_role("linear-printed") if run.ledger["epsilon"] is not None]
     here = ", ".join(
         f"{run.dataset}: noise for ε = {number(run.epsilon)} by the lemma certifies {_printed(run.ledger['epsilon'])}"
-        for run in runs
+        for run in evidence.ours.of_role("linear-printed")
+        if run.ledger["epsilon"] is not None
     )
     return decided(all(bound >= exact for bound, exact in pairs), COMPUTED, text, here)
 

@@ -190,10 +190,8 @@ def boundary(evidence: Evidence) -> Finding:
 
 def _printed_boundaries(evidence: Evidence) -> str:
     """Which best settings of Table 13 lie at the largest number of epochs that Table 12 searched."""
-    ranges, best = (
-        [row for row in evidence.hyperparameters if (row["table"], row["parameter"]) == (table, "epochs")]
-        for table in ("12", "13")
-    )
-    most = {row["dataset"]: row["value"].strip("{}").split(", ")[-1] for row in ranges}
+    epochs = [row for row in evidence.hyperparameters if row["parameter"] == "epochs"]
+    most = {row["dataset"]: row["value"].strip("{}").split(", ")[-1] for row in epochs if row["table"] == "12"}
+    best = [row for row in epochs if row["table"] == "13"]
     ends = sum(row["value"] == most[row["dataset"]] for row in best)
     return f"{ends} of {len(best)} best settings of Table 13 have the most epochs that Table 12 searches"
