@@ -78,13 +78,15 @@ def check(name: str, claim: Mapping, paper: str, roles: Sequence[str], functions
             refuse(f"{each!r} is no {kind}{suggestion(each, allowed)}")
 
     comparisons = [*_several(claim, "compare"), *_several(claim, "beside")]
-    for each in (*(claim[key] for key in ("computed", "told") if key in claim), *_each("pairs", comparisons)):
+    named = [one[key] for one in (claim, *comparisons) for key in ("computed", "told", "pairs") if key in one]
+    for each in named:
         known(each, functions, f"function of the modules of {paper}")
     for one in comparisons:
         if wrong := sorted((_OF_METHODS if roles else _OF_ROLES) & set(one)):
             refuse(f"comparisons of this paper have no key {wrong[0]!r}")
-        sides = [cell[side] for cell in one.get("cells", [one]) for side in ("left", "right") if side in cell]
-        for spec in [*sides, *_each("rising", [one])]:
+        for spec in [
+            cell[key] for cell in one.get("cells", [one]) for key in ("left", "right", "rising") if key in cell
+        ]:
             if isinstance(spec, Mapping) and ("method" in spec) == bool(roles):
                 refuse(f"{dict(spec)} is for {'mehta2023' if roles else 'other papers'}")
             called = next((spec[key] for key in _NAMED if key in spec), ()) if isinstance(spec, Mapping) else spec
@@ -96,10 +98,6 @@ def _several(claim: Mapping, key: str) -> Sequence[Mapping]:
     """The comparisons of an entry, which may have one, several or none."""
     given = claim.get(key, ())
     return [given] if isinstance(given, Mapping) else given
-
-
-def _each(key: str, mappings: Iterable[Mapping]) -> list[Any]:
-    return [one[key] for one in mappings if key in one]
 
 
 def _parts(

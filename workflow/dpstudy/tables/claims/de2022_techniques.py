@@ -66,19 +66,12 @@ def with_averaging(scores: Scores) -> Triples:
     return [*scores.pairs("wrn-16-4", "unaveraged"), *up(group[-2:] for group in _steps(scores))]
 
 
-def fewer_copies(scores: Scores) -> Triples:
-    """(cell, without augmentation, with one copy per record)."""
-    return up(_one_copy_first(scores))
-
-
-def fewer_copies_on_training(scores: Scores) -> Triples | None:
-    """The same on training records, where they are measured."""
-    groups = _one_copy_first(scores)
-    return up(groups, on_training) if measured(groups) else None
-
-
-def _one_copy_first(scores: Scores) -> list[list[Run]]:
-    return [[run for run in group if copies(run) < 2] for group in _by_copies(scores, reverse=True)]
+def no_copies(scores: Scores, training: bool = False) -> Triples | None:
+    """(cell, without augmentation, with one copy per record); on training records None where they are not measured."""
+    groups = [[run for run in reversed(group) if copies(run) < 2] for group in _by_copies(scores)]
+    if training:
+        return up(groups, on_training) if measured(groups) else None
+    return up(groups)
 
 
 def more_copies_each(scores: Scores) -> Triples:
@@ -86,9 +79,8 @@ def more_copies_each(scores: Scores) -> Triples:
     return up([run for run in group if copies(run) >= 1] for group in _by_copies(scores))
 
 
-def _by_copies(scores: Scores, reverse: bool = False) -> list[list[Run]]:
-    groups = [sorted(group, key=copies) for group in scores.in_order("multiplicity")]
-    return [group[::-1] for group in groups] if reverse else groups
+def _by_copies(scores: Scores) -> list[list[Run]]:
+    return [sorted(group, key=copies) for group in scores.in_order("multiplicity")]
 
 
 def same_sensitivity(evidence: Evidence) -> Finding:

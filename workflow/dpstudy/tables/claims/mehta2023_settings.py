@@ -22,16 +22,12 @@ _BIG = 1.0  # points from which on a difference reads as a big one
 _EXAMPLE = (10, 100, 3.0)  # steps, classes and noise multiplier at which a theorem is recomputed
 
 
-def _rho(events: Iterable[Event]) -> float:
-    return composed_mu(events) ** 2 / 2
-
-
 def _gaussian(name: str, multiplier: float, count: int = 1) -> Event:
     return Event(name, "gaussian", multiplier, 1.0, count)
 
 
-def _theorem(recomputed: float, stated: float, formula: str, remark: str = "") -> Finding:
-    steps, classes, multiplier = _EXAMPLE
+def _theorem(releases: Iterable[Event], stated: float, formula: str, remark: str = "") -> Finding:
+    (steps, classes, multiplier), recomputed = _EXAMPLE, composed_mu(releases) ** 2 / 2
     text = f"T = {steps}, m = {classes}, σ = {multiplier:g}: composed {recomputed:.6f}, {formula} = {stated:.6f}"
     return decided(math.isclose(recomputed, stated, rel_tol=1e-9), COMPUTED, f"{text}. {remark}".rstrip(". ") + ".")
 
@@ -41,21 +37,21 @@ def newton_privacy(evidence: Evidence) -> Finding:
     steps, classes, multiplier = _EXAMPLE
     releases = [_gaussian(name, multiplier * math.sqrt(classes), classes * steps) for name in ("gradient", "hessian")]
     remark = "It needs |derivative of the loss| ≤ 1, which the squared loss does not keep, though the text says so"
-    return _theorem(_rho(releases), steps / multiplier**2, "T/σ^2", remark)
+    return _theorem(releases, steps / multiplier**2, "T/σ^2", remark)
 
 
 def least_squares_privacy(evidence: Evidence) -> Finding:
     """Judge Theorem 2.2: 3/(2 sigma^2)-zCDP."""
     multiplier = _EXAMPLE[2]
     releases = [_gaussian(name, multiplier) for name in ("gram", "class_grams", "targets")]
-    return _theorem(_rho(releases), 3 / (2 * multiplier**2), "3/(2σ^2)", "m does not enter")
+    return _theorem(releases, 3 / (2 * multiplier**2), "3/(2σ^2)", "m does not enter")
 
 
 def covariance_privacy(evidence: Evidence) -> Finding:
     """Judge Theorem 2.3: (T + 1)/(2 sigma^2)-zCDP."""
     steps, _, multiplier = _EXAMPLE
     releases = [_gaussian("gram", multiplier), _gaussian("gradient", multiplier, steps)]
-    return _theorem(_rho(releases), (steps + 1) / (2 * multiplier**2), "(T + 1)/(2σ^2)")
+    return _theorem(releases, (steps + 1) / (2 * multiplier**2), "(T + 1)/(2σ^2)")
 
 
 def zcdp_of_epsilon_4(evidence: Evidence) -> Finding:
