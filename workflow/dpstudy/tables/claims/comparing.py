@@ -78,15 +78,13 @@ def check(name: str, claim: Mapping, paper: str, roles: Sequence[str], functions
             refuse(f"{each!r} is no {kind}{suggestion(each, allowed)}")
 
     comparisons = [*_several(claim, "compare"), *_several(claim, "beside")]
-    named = [one[key] for one in (claim, *comparisons) for key in ("computed", "told", "pairs") if key in one]
-    for each in named:
+    for each in [one[key] for one in (claim, *comparisons) for key in ("computed", "told", "pairs") if key in one]:
         known(each, functions, f"function of the modules of {paper}")
     for one in comparisons:
         if wrong := sorted((_OF_METHODS if roles else _OF_ROLES) & set(one)):
             refuse(f"comparisons of this paper have no key {wrong[0]!r}")
-        for spec in [
-            cell[key] for cell in one.get("cells", [one]) for key in ("left", "right", "rising") if key in cell
-        ]:
+        cells = one.get("cells", [one])
+        for spec in [cell[key] for cell in cells for key in ("left", "right", "rising") if key in cell]:
             if isinstance(spec, Mapping) and ("method" in spec) == bool(roles):
                 refuse(f"{dict(spec)} is for {'mehta2023' if roles else 'other papers'}")
             called = next((spec[key] for key in _NAMED if key in spec), ()) if isinstance(spec, Mapping) else spec
