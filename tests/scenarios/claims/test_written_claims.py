@@ -1,6 +1,7 @@
 """Claims whose entry says how they are judged: each way of comparing counts what it says, and adding one touches one
 file."""
 
+import inspect
 import math
 import re
 
@@ -11,7 +12,8 @@ from dpstudy.core.errors import StudyError
 from dpstudy.tables import published
 from dpstudy.tables.claims.comparing import check, finding
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, Evidence
-from dpstudy.tables.claims.grid import Grid, Place, Value
+from dpstudy.tables.claims.grid import Grid, Place, Triples, Value
+from dpstudy.tables.claims.judge import PAPERS as MODULES
 from dpstudy.tables.claims.judge import judge
 from dpstudy.tables.claims.role_evidence import PAPERS
 from dpstudy.tables.claims.scores import Scores
@@ -126,6 +128,21 @@ def test_a_computation_refutes_and_what_stands_beside_is_told():
     found = with_functions(compare=pairs, computed="agreeing", beside=[losing], told="counting")
     assert (found.verdict, found.decided_by, found.printed) == (HOLDS, CELLS, "1 is 1")
     assert ". y: 0 of 4 for" in found.here and found.here.endswith(". 8 numbers")
+
+
+@pytest.mark.parametrize("paper", MODULES)
+def test_no_function_that_forms_pairs_or_computes_is_left_over(paper):
+    formed = {
+        name
+        for module in MODULES[paper]
+        for name, one in vars(module).items()
+        if inspect.isfunction(one)
+        and one.__module__ == module.__name__
+        and not name.startswith("_")
+        and inspect.signature(one).return_annotation in (Triples, Triples | None, tuple[bool, str])
+    }
+    entries = yaml.safe_dump(published.claims_of(paper))
+    assert formed == {name for name in formed if re.search(rf"(pairs|computed): {name}\b", entries)}
 
 
 def test_methods_are_compared_with_all_others_at_a_place_and_within_epsilons():

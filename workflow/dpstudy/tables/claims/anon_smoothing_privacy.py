@@ -170,7 +170,7 @@ def _error(accuracy: Value) -> Value:
 
 def rising(scores: Scores, role: str) -> Triples:
     """(place and epsilon, accuracy there, accuracy at the next smaller epsilon) on CIFAR-10."""
-    for place in places(scores, CIFAR10):
+    for place in places(scores, CIFAR10, role):
         for low, high in pairwise(scores.finite(place, role)):
             yield f"{place} {number(high)}", scores.get(place, role, high), scores.get(place, role, low)
 
