@@ -8,15 +8,15 @@ import pytest
 import torch
 
 from dpstudy.methods.local_sensitivity import local_sensitivity as of_points
-from dpstudy.tables.claims import anon_smoothing_settings
-from dpstudy.tables.claims.anon_smoothing_bounds import error_bound
-from dpstudy.tables.claims.anon_smoothing_groups import label_gap
-from dpstudy.tables.claims.anon_smoothing_printed import PAPER, places
-from dpstudy.tables.claims.anon_smoothing_privacy import local_sensitivity
+from dpstudy.tables.claims import anon_smoothing_experiments
+from dpstudy.tables.claims.anon_smoothing_experiments import label_gap
+from dpstudy.tables.claims.anon_smoothing_printed import PAPER
+from dpstudy.tables.claims.anon_smoothing_privacy import error_bound, local_sensitivity
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import judge, judges
 from dpstudy.tables.claims.names import ROLES
+from dpstudy.tables.claims.scores import places
 from tests.scenarios.claims import agreeing_smoothing
 from tests.scenarios.claims.agreeing_smoothing import (
     FUNCTIONS,
@@ -51,7 +51,7 @@ def test_distances_between_neighbours_decide_what_is_compact(monkeypatch):
             {"dataset": dataset, "features": features, "class": name, "mean": str(mean)}
             for (dataset, features, name), mean in zip(names, means, strict=True)
         ]
-        monkeypatch.setattr(anon_smoothing_settings, "published_rows", lambda path, paper, rows=rows: rows)
+        monkeypatch.setattr(anon_smoothing_experiments, "published_rows", lambda path, paper, rows=rows: rows)
         found = FUNCTIONS["neighbour-distances"](evidence())
         assert (found.verdict, found.decided_by) == (expected, COMPUTED)
         assert f"features of a network: car {means[0]:g}, dog {means[1]:g}" in found.printed

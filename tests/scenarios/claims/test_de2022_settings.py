@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dpstudy.provenance.code import WORKFLOW
-from dpstudy.tables.claims import de2022_audit, de2022_schedule, de2022_techniques
+from dpstudy.tables.claims import de2022_privacy, de2022_schedule, de2022_techniques
 from dpstudy.tables.claims.de2022_printed import PAPER
 from dpstudy.tables.claims.finding import COMPUTED, FAILS, HOLDS, OPEN, PRINTED, TIMED
 from dpstudy.tables.claims.judge import judge
@@ -147,7 +147,7 @@ def test_timings_are_those_that_the_page_on_networks_has():
 
 def test_computations_break_when_what_they_rest_on_does(monkeypatch):
     assert "lower bound of 11.0" in FUNCTIONS[PROTOCOL](evidence()).printed and verdict(PROTOCOL) == (OPEN, "")
-    monkeypatch.setattr(de2022_audit, "_EVALUATED", 990_000)
+    monkeypatch.setattr(de2022_privacy, "_EVALUATED", 990_000)
     assert verdict(PROTOCOL) == (FAILS, COMPUTED)
     monkeypatch.setattr(de2022_techniques, "_clipped", lambda gradient: gradient)
     assert verdict("same-sensitivity") == (FAILS, COMPUTED)

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from dpstudy.core.errors import StudyError
-from dpstudy.tables.claims import mehta2023_methods, mehta2023_pretraining, mehta2023_tables
+from dpstudy.tables.claims import mehta2023_accuracy as accuracies
 from dpstudy.tables.claims import mehta2023_settings as settings
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED, Cell, Evidence, Part
 from dpstudy.tables.claims.gather import printed_grid
@@ -20,7 +20,6 @@ SETTINGS = published_rows(HYPERPARAMETERS, "mehta2023")
 EPSILONS = ("0.01", "0.05", "0.1", "0.5", "1", "2", "4", "8", "inf")
 STEPS = {"DP-LS": (1,), "DP-Newton": (1, 10), "DP-FC": (1, 10), "DP-Adam": (1, 10, 100)}
 ORDER = ("small", "large")
-METHODS, TABLES, PRETRAINING = mehta2023_methods, mehta2023_tables, mehta2023_pretraining
 JUDGES = judges("mehta2023")  # of some the entry says all
 
 
@@ -106,11 +105,11 @@ def test_counts_of_the_printed_numbers():
     printed = evidence()
     assert "63 of 64 for, 1 ties, 0 against" in JUDGES["covariance-over-newton"](printed).printed
     assert "64 of 64 for" in JUDGES["ten-steps-over-hundred"](printed).printed
-    assert "0 of 16 for, 1 ties, 15 against" in METHODS.newton_when_loose(printed).printed
-    assert "10 against (CIFAR-10/ImageNet-1k DP-Newton 10 ep. 2 to 4" in TABLES.monotone(printed).printed
-    assert "3 against (ImageNet-1k/ImageNet-21k at 0.01" in TABLES.imagenet_21k(printed).printed
-    assert "87.7 in Table 1, 87.8 in the detailed one" in TABLES.summary_differs_once(printed).printed
-    gain = PRETRAINING.helps_more_when_strict(printed).printed
+    assert "0 of 16 for, 1 ties, 15 against" in JUDGES["newton-when-loose"](printed).printed
+    assert "10 against (CIFAR-10/ImageNet-1k DP-Newton 10 ep. 2 to 4" in JUDGES["monotone"](printed).printed
+    assert "3 against (ImageNet-1k/ImageNet-21k at 0.01" in JUDGES["imagenet-21k"](printed).printed
+    assert "87.7 in Table 1, 87.8 in the detailed one" in accuracies.summary_differs_once(printed).printed
+    gain = JUDGES["helps-more-when-strict"](printed).printed
     assert "7 of 8 for, 1 ties, 0 against" in gain and "−" not in gain
 
 
@@ -119,9 +118,9 @@ COMPARISONS = [
         JUDGES["least-squares-when-private"],
         lambda m, t, e, p: 80 + 5 * ((m == "DP-LS") != math.isinf(e)),
     ),
-    (METHODS.least_squares_over_adam, lambda m, t, e, p: 80 + (m == "DP-LS") * (5 if e < 1 else 1)),
+    (JUDGES["least-squares-over-adam"], lambda m, t, e, p: 80 + (m == "DP-LS") * (5 if e < 1 else 1)),
     (
-        METHODS.newton_when_loose,
+        JUDGES["newton-when-loose"],
         lambda m, t, e, p: 80 + (m == "DP-Newton") * (3 if math.isinf(e) else 1 if e >= 4 else -2),
     ),
     (JUDGES["covariance-over-newton"], rank(LS=0, Newton=1, FC=2, Adam=0)),
@@ -131,14 +130,14 @@ COMPARISONS = [
         lambda m, t, e, p: 80 + (t if math.isinf(e) else -t) / 10 * (m == "DP-Adam"),
     ),
     (
-        PRETRAINING.helps_more_when_strict,
+        JUDGES["helps-more-when-strict"],
         lambda m, t, e, p: 50 + (p == "large") * (20 if e < 1 else 15 if e == 1 else 10),
     ),
-    (PRETRAINING.grows_with_pretraining, lambda m, t, e, p: 50 + 10 * (p == "large")),
-    (TABLES.monotone, lambda m, t, e, p: 50 + min(e, 20)),
-    (TABLES.cifar10, lambda m, t, e, p: 50 + 10 * ((m, t) == ("DP-FC", 10))),
+    (JUDGES["grows-with-pretraining"], lambda m, t, e, p: 50 + 10 * (p == "large")),
+    (JUDGES["monotone"], lambda m, t, e, p: 50 + min(e, 20)),
+    (JUDGES["cifar10"], lambda m, t, e, p: 50 + 10 * ((m, t) == ("DP-FC", 10))),
     (
-        TABLES.cifar100,
+        JUDGES["cifar100"],
         lambda m, t, e, p: 50 + 10 * (m == ("DP-LS" if e < 0.5 else "DP-FC")),
     ),
 ]
@@ -161,7 +160,7 @@ def test_a_verdict_turns_when_our_cells_do(claim, accuracy):
 
 @pytest.mark.parametrize(
     ("claim", "pretraining"),
-    [(TABLES.imagenet_jft, "JFT-3B"), (TABLES.imagenet_21k, "ImageNet-21k")],
+    [(JUDGES["imagenet-jft"], "JFT-3B"), (JUDGES["imagenet-21k"], "ImageNet-21k")],
     ids=["JFT-3B", "ImageNet-21k"],
 )
 def test_captions_are_decided_by_cells_on_the_same_data_and_features(claim, pretraining):
@@ -191,17 +190,17 @@ def altered(table, dataset, method, epochs, epsilon, value, pretraining="JFT-3B"
 @pytest.mark.parametrize(
     ("claim", "change", "verdict"),
     [
-        (TABLES.headline, ("2", "ImageNet-1k", "DP-FC", "10", "8", "87.9"), FAILS),
-        (TABLES.beats_the_state_of_the_art, ("1", "CIFAR-10", "DP-FC", "10", "1", "96.6"), FAILS),
-        (TABLES.summary_differs_once, ("1", "ImageNet-1k", "DP-FC", "10", "4", "87.8"), FAILS),
-        (TABLES.summary_differs_once, ("1", "CIFAR-10", "DP-FC", "10", "4", "99.0"), FAILS),
-        (TABLES.distance_to_the_best, ("2", "ImageNet-1k", "DP-Newton", "10", "inf", "89.9"), HOLDS),
-        (TABLES.last_layer_is_close, ("2", "ImageNet-1k", "DP-Newton", "10", "inf", "88.4"), FAILS),
-        (TABLES.private_is_close, ("2", "ImageNet-1k", "DP-FC", "10", "8", "87.9"), FAILS),
-        (TABLES.cifar10, ("3", "CIFAR-10", "DP-FC", "10", "0.01", "97.5"), FAILS),
-        (TABLES.imagenet_jft, ("2", "ImageNet-1k", "DP-Adam", "10", "8", "88.1"), FAILS),
+        (accuracies.headline, ("2", "ImageNet-1k", "DP-FC", "10", "8", "87.9"), FAILS),
+        (accuracies.beats_the_state_of_the_art, ("1", "CIFAR-10", "DP-FC", "10", "1", "96.6"), FAILS),
+        (accuracies.summary_differs_once, ("1", "ImageNet-1k", "DP-FC", "10", "4", "87.8"), FAILS),
+        (accuracies.summary_differs_once, ("1", "CIFAR-10", "DP-FC", "10", "4", "99.0"), FAILS),
+        (accuracies.distance_to_the_best, ("2", "ImageNet-1k", "DP-Newton", "10", "inf", "89.9"), HOLDS),
+        (accuracies.last_layer_is_close, ("2", "ImageNet-1k", "DP-Newton", "10", "inf", "88.4"), FAILS),
+        (accuracies.private_is_close, ("2", "ImageNet-1k", "DP-FC", "10", "8", "87.9"), FAILS),
+        (JUDGES["cifar10"], ("3", "CIFAR-10", "DP-FC", "10", "0.01", "97.5"), FAILS),
+        (JUDGES["imagenet-jft"], ("2", "ImageNet-1k", "DP-Adam", "10", "8", "88.1"), FAILS),
     ],
-    ids=lambda value: getattr(value, "__name__", None) or (value if isinstance(value, str) else "-".join(value)),
+    ids=lambda value: name_of(value) if callable(value) else value if isinstance(value, str) else "-".join(value),
 )
 def test_a_verdict_turns_when_a_printed_number_does(claim, change, verdict):
     before, after = claim(evidence()), claim(evidence(rows=altered(*change)))
@@ -213,7 +212,7 @@ def test_a_caption_that_would_hold_if_printed_so():
     for epsilon in ("0.01", "0.05", "0.1"):
         changed = altered("2", "ImageNet-1k", "DP-FC", "1", epsilon, "70.0", "ImageNet-21k")
         rows = [new if new != old else row for new, old, row in zip(changed, ROWS, rows, strict=True)]
-    assert TABLES.imagenet_21k(evidence(rows=rows)).verdict == HOLDS
+    assert JUDGES["imagenet-21k"](evidence(rows=rows)).verdict == HOLDS
 
 
 def with_setting(parameter, value, **where):
@@ -230,7 +229,7 @@ def with_setting(parameter, value, **where):
         (settings.clipping_norms, with_setting("tuner_trials", "300", table="6")),
         (settings.initialisation, with_setting("init_bias", "0.0", table="9")),
         (settings.full_batch, with_setting("batch_size", "4096", table="6")),
-        (PRETRAINING.decay_given_twice, with_setting("weight_decay", "0.1")),
+        (accuracies.decay_given_twice, with_setting("weight_decay", "0.1")),
     ],
 )
 def test_a_verdict_turns_when_a_printed_setting_does(claim, changed):
@@ -323,8 +322,8 @@ def test_resolution_makes_a_big_difference_with_privacy_and_without(gain, withou
         return 50.0 + ORDER.index(label) * (without if math.isinf(epsilon) else gain)
 
     sizes = [ours(accuracy)]
-    found = PRETRAINING.resolution(dataclasses.replace(evidence(), resolutions=sizes))
+    found = settings.resolution(dataclasses.replace(evidence(), resolutions=sizes))
     assert (found.verdict, found.decided_by) == (verdict, CELLS)
     elsewhere = [ours(accuracy, datasets=("ImageNet-1k",))]
     for others in ([], elsewhere):
-        assert PRETRAINING.resolution(dataclasses.replace(evidence(), resolutions=others)).verdict == OPEN
+        assert settings.resolution(dataclasses.replace(evidence(), resolutions=others)).verdict == OPEN

@@ -1,6 +1,7 @@
 """Claims whose entry says how they are judged: each way of comparing counts what it says, and adding one touches one
 file."""
 
+import inspect
 import math
 import re
 
@@ -10,8 +11,9 @@ import yaml
 from dpstudy.core.errors import StudyError
 from dpstudy.tables import published
 from dpstudy.tables.claims.comparing import check, finding
-from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN, Evidence
-from dpstudy.tables.claims.grid import Grid, Place, Value
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, Evidence
+from dpstudy.tables.claims.grid import Grid, Place, Triples, Value
+from dpstudy.tables.claims.judge import PAPERS as MODULES
 from dpstudy.tables.claims.judge import judge
 from dpstudy.tables.claims.role_evidence import PAPERS
 from dpstudy.tables.claims.scores import Scores
@@ -88,6 +90,74 @@ def test_a_part_without_cells_is_told_and_an_optional_one_is_not():
 def test_an_open_claim_says_why_and_what_is_printed():
     one = found(open="Nobody knows", printed="Table 9")
     assert (one.verdict, one.decided_by, one.printed, one.here) == (OPEN, "", "Table 9", "Nobody knows")
+
+
+def with_functions(**claim):
+    """The finding where an entry may name functions."""
+
+    def all_pairs(scores, by=0.0):
+        values = [(key, value) for key, value in scores.values.items() if key[1] == "linear"]
+        return [(f"{key[0]} {key[2]:g}", value, Value(value.mean - by, 0.1)) for key, value in values]
+
+    functions = {
+        "all_pairs": all_pairs,
+        "unmeasured": lambda scores: None,
+        "refuting": lambda known: (False, "1 is not 2"),
+        "agreeing": lambda known: (True, "1 is 1"),
+        "counting": lambda known: f"{len(known.ours.values)} numbers",
+    }
+    entry = {"section": "1", "claim": "c", "cells_alone": "There are none"} | claim
+    return finding(entry, TRAMER, evidence(OURS, printed=Scores({})), functions)
+
+
+def test_a_function_forms_the_pairs_to_compare():
+    pairs = {"over": "x", "pairs": "all_pairs", "with": {"by": 1.0}}
+    assert "x: 4 of 4 for" in with_functions(compare=pairs).here
+    assert (
+        "x: 0 of 4 for, 0 ties, 4 against (MNIST 1, MNIST 2" in with_functions(compare=pairs | {"swapped": True}).here
+    )
+    assert with_functions(compare=[pairs, {"over": "y", "pairs": "unmeasured"}]).here.count(":") == 1
+    assert with_functions(compare={"over": "y", "pairs": "unmeasured"}).here == "There are none"
+
+
+def test_a_computation_refutes_and_what_stands_beside_is_told():
+    pairs = {"over": "x", "pairs": "all_pairs", "with": {"by": 1.0}}
+    refuted = with_functions(compare=pairs, computed="refuting")
+    assert (refuted.verdict, refuted.decided_by, refuted.printed) == (FAILS, COMPUTED, "1 is not 2")
+    losing = pairs | {"swapped": True, "over": "y"}
+    found = with_functions(compare=pairs, computed="agreeing", beside=[losing], told="counting")
+    assert (found.verdict, found.decided_by, found.printed) == (HOLDS, CELLS, "1 is 1")
+    assert ". y: 0 of 4 for" in found.here and found.here.endswith(". 8 numbers")
+
+
+@pytest.mark.parametrize("paper", MODULES)
+def test_no_function_that_forms_pairs_or_computes_is_left_over(paper):
+    formed = {
+        name
+        for module in MODULES[paper]
+        for name, one in vars(module).items()
+        if inspect.isfunction(one)
+        and one.__module__ == module.__name__
+        and not name.startswith("_")
+        and inspect.signature(one).return_annotation in (Triples, Triples | None, tuple[bool, str])
+    }
+    entries = yaml.safe_dump(published.claims_of(paper))
+    assert formed == {name for name in formed if re.search(rf"(pairs|computed): {name}\b", entries)}
+
+
+def test_methods_are_compared_with_all_others_at_a_place_and_within_epsilons():
+    values = {("DP-FC", 1): 70.0, ("DP-FC", 10): 80.0, ("DP-LS", 1): 75.0}
+    places = [Place("CIFAR-10", "net"), Place("CIFAR-10", "other"), Place("CIFAR-100", "net")]
+    grid = Grid({(p, *row, e): Value(v, 0.1) for p in places for row, v in values.items() for e in (1.0, 2.0, 8.0)})
+
+    def told(**comparison):
+        entry = {"compare": {"over": "x", "left": "DP-FC", "right": "others"} | comparison}
+        return finding(entry, None, Evidence(Grid({}), grid)).here
+
+    assert "x: 9 of 9 for" in told() and "x: 6 of 6 for" in told(place="CIFAR-10")
+    assert "x: 3 of 3 for" in told(place="CIFAR-10/other") and told(place="MNIST").startswith("No cells")
+    assert "x: 3 of 3 for" in told(below=2) and "x: 6 of 6 for" in told(**{"from": 2})
+    assert "x: 0 of 9 for, 0 ties, 9 against" in told(left={"method": "DP-FC", "epochs": 1})
 
 
 def test_methods_are_compared_at_their_best_or_at_some_epochs():
@@ -171,6 +241,9 @@ def test_a_claim_of_ones_own_is_one_entry(adding):
         ),
         ({"compare": [{"over": "x", "left": {"best": ["cnn", "cn"]}, "right": 5}]}, "mine: 'cn' is no role"),
         ({"compare": [{"over": "x", "rising": "cnns"}]}, "mine: 'cnns' is no role"),
+        ({"compare": {"over": "x", "rising": "cnns"}}, "mine: 'cnns' is no role"),
+        ({"compare": {"over": "x", "pairs": "by_batches"}}, "mine: 'by_batches' is no function .* mean 'by_batch'"),
+        ({"told": "failed_search"}, "mine: 'failed_search' is no function .* mean 'failed_searches'"),
         (
             {"compare": [{"over": "x", "cells": [{"left": {"role": "x", "epsilon": 1}, "right": 5}]}]},
             "mine: 'x' is no role",

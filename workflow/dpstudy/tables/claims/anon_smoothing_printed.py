@@ -1,4 +1,4 @@
-"""The printed numbers of anon_smoothing by role, and the places where its claims compare them."""
+"""The printed numbers of anon_smoothing by role."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from dpstudy.tables.claims.scores import Printed, Run, Scores
 PAPER = "anon_smoothing"
 CIFAR10, CHEXPERT = "CIFAR-10", "CheXpert"
 RECORDS = {CIFAR10: (50_000,), CHEXPERT: (224_316,)}  # section 4.1
-SMOOTHING, DP_SGD, FREE, KERNEL_MEAN = "instance-smoothing", "dp-sgd", "nonprivate", "kernel-mean"
+SMOOTHING, DP_SGD, FREE = "instance-smoothing", "dp-sgd", "nonprivate"
 DELTA = 1e-5  # of the guarantee (section 4.2); the theorems' own is taken to be the same
 EPSILONS = (2.0, 3.0, 8.0)  # at which the paper has results
 DISTANCES = {"car": 129.25, "dog": 191.08}  # mean, to the 5 nearest neighbours (section 1)
@@ -23,12 +23,6 @@ def printed_scores(rows: Sequence[Mapping[str, str]]) -> Scores:
         value, n = Value(float(row["value"])), RECORDS[row["dataset"]][0]
         runs.append(Run(place, _ROLES[row["method"]], row["method"], epsilon, n, value, {}, {}, backbone=backbone))
     return Scores({(run.dataset, run.role, run.epsilon): run.accuracy for run in runs}, runs)
-
-
-def places(scores: Scores, data: str, role: str | None = None) -> list[str]:
-    """A data set with each backbone (of a role), in the order of the roles' lists."""
-    runs = scores.runs if role is None else scores.of_role(role)
-    return list(dict.fromkeys(run.dataset for run in runs if run.data == data))
 
 
 PRINTED = Printed(PAPER, printed_scores, RECORDS, (), by_backbone=True)

@@ -1,20 +1,27 @@
-"""Claims of anon_smoothing on privacy (sections 2, 3.1, 4.2): recomputed, and compared with audits of our cells."""
+"""Claims of anon_smoothing on privacy (sections 2, 3.1, 4.2), kernels, numbers of records and error bounds (3.2, 3.3):
+recomputed, and compared with audits of our cells."""
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
+from dpstudy.evaluation.metrics import metric_of
 from dpstudy.privacy.audit import highest, refuted
 from dpstudy.privacy.claimed import noise_multiplier, rho_of
 from dpstudy.privacy.gaussian import epsilon_of
 from dpstudy.privacy.printed import lower_bound, upper_bound
-from dpstudy.tables.claims.anon_smoothing_printed import DELTA, EPSILONS, SMOOTHING
-from dpstudy.tables.claims.finding import COMPUTED, Finding, decided, number
-from dpstudy.tables.claims.role_evidence import Evidence
+from dpstudy.tables.claims.anon_smoothing_printed import CIFAR10, DELTA, DISTANCES, EPSILONS, FREE, SMOOTHING
+from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, by_roles, decided, noted
+from dpstudy.tables.claims.grid import Triples, Value, number
+from dpstudy.tables.claims.scores import Evidence, Scores, grouped, places
 
 _PRINTED_RHO = ("0.080", "0.173", "1.049")  # at EPSILONS
 _RECORDS = 100  # of the data sets that local sensitivities are computed on
 _NO_AUDITS = "The study has no audits: no private cells in the role instance-smoothing"
 DIMENSIONS = 64  # p, of section 4.2
+_PEAK = (2 * math.pi) ** (-DIMENSIONS / 2)  # the highest value of a kernel, at h = 1
+_MARGIN = 10.0  # m (section 4.2)
+_BANDWIDTHS = (0.5, 1.0, 2.0)  # h, which is not printed
 
 
 def local_sensitivity(copies: int, n: int) -> Fraction:
@@ -34,21 +41,14 @@ def audited(evidence: Evidence) -> str:
         return _NO_AUDITS
     attacked = [(run, lower) for run in runs if (lower := highest(run.audit["audits"])) is not None]
     above = sum(refuted(run.audit["audits"], run.epsilon) for run in runs)
-    bounds: dict[str, dict[float, float]] = {}
-    for run, lower in attacked:
-        by_epsilon = bounds.setdefault(run.dataset, {})
-        by_epsilon[run.epsilon] = max(lower, by_epsilon.get(run.epsilon, 0.0))
-    listed = "; ".join(
-        f"{place}: "
-        + ", ".join(
-            f"ε ≥ {lower_bound(lower, places=2)} where {number(e)} is claimed" for e, lower in by_epsilon.items()
-        )
-        for place, by_epsilon in bounds.items()
-    )
-    return (
-        f"Attacks that replace a record refute the claimed ε in {above} of {len(attacked)} cells, exceeding the 2ε "
-        f"that a claim for adding or removing one allows. {listed}"
-    )
+    texts = []
+    for pairs in grouped(attacked, lambda pair: pair[0].dataset):
+        by_epsilon = grouped(pairs, lambda pair: pair[0].epsilon)
+        bounds = [(cells[0][0].epsilon, lower_bound(max(low for _, low in cells), places=2)) for cells in by_epsilon]
+        listed = ", ".join(f"ε ≥ {bound} where {number(e)} is claimed" for e, bound in bounds)
+        texts.append(f"{pairs[0][0].dataset}: {listed}")
+    text = f"Attacks that replace a record refute the claimed ε in {above} of {len(attacked)} cells, exceeding the 2ε "
+    return f"{text}that a claim for adding or removing one allows. {'; '.join(texts)}"
 
 
 def instance_noise(evidence: Evidence) -> Finding:
@@ -66,13 +66,11 @@ def instance_noise(evidence: Evidence) -> Finding:
 
 def zero_concentrated(evidence: Evidence) -> Finding:
     """Judge Theorem 1: rho-zCDP at sigma^2 = 2 ln(1/delta)/rho."""
-    epsilon = 3.0
-    sigma = noise_multiplier(rho_of(epsilon, DELTA), DELTA)
+    sigma = noise_multiplier(rho_of(3.0, DELTA), DELTA)
     same = float(local_sensitivity(_RECORDS, _RECORDS)) * sigma
-    peak = (2 * math.pi) ** (-DIMENSIONS / 2)
-    farthest = float(local_sensitivity(1, 2)) * peak * sigma
+    farthest = float(local_sensitivity(1, 2)) * _PEAK * sigma
     text = (
-        f"At ε = {number(epsilon)}, δ = {upper_bound(DELTA)}: σ = {sigma:.2f}, and of {_RECORDS} identical records "
+        f"At ε = 3, δ = {upper_bound(DELTA)}: σ = {sigma:.2f}, and of {_RECORDS} identical records "
         f"each has noise of standard deviation s_i σ = {same:g}. With another record in the place of one of them its "
         "point differs with certainty: no ρ and no ε is finite. The proof (A.1) has σ² ≥ Δ²/(2ρ) and then drops Δ; the "
         f"printed σ, without s_i, would do for points that one record moves by at most Δ = 2 sqrt(ln(1/δ)) = "
@@ -92,3 +90,116 @@ def conversion(evidence: Evidence) -> Finding:
     text += f"; not as printed at ε = {', '.join(number(epsilon) for epsilon in wrong)}" if wrong else ", as printed"
     text += f". The conversion is an upper bound: one Gaussian release of that ρ has exactly ε = {exact}"
     return decided(not wrong, COMPUTED, text)
+
+
+def _constants(h: float) -> tuple[float, float]:
+    """The constant C of section 3.2, and that of appendix A.2."""
+    return 1 / math.sqrt(2 * math.pi * h**2), 1 / (math.sqrt(2 * math.pi) * h**2)
+
+
+def error_bound(epsilon: float, margin: float = _MARGIN, delta: float = DELTA) -> float:
+    """The error bound of Theorem 3 at an epsilon's rho; 0 without smoothing."""
+    if math.isinf(epsilon):
+        return 0.0
+    return 2 * math.exp(-(margin**2) * rho_of(epsilon, DELTA) / (4 * math.log(1 / delta)))
+
+
+def enough_records(evidence: Evidence) -> Finding:
+    """Judge Theorem 2: C/(rho (alpha - 1)) records are enough for rho-zCDP."""
+    pairs = [(h, *_constants(h)) for h in _BANDWIDTHS]
+    agree = all(math.isclose(first, second) for _, first, second in pairs)
+    shown = "; ".join(f"h = {h:g}: {first:.3f} and {second:.3f}" for h, first, second in pairs)
+    needed = {e: math.ceil(_constants(1.0)[0] / rho_of(e, DELTA)) for e in EPSILONS}
+    least = ", ".join(f"{n} at ε = {number(e)}" for e, n in needed.items())
+    most = max(needed.values())
+    text = (
+        f"C of section 3.2 and of A.2: {shown}. Neither is the highest value of a kernel in {DIMENSIONS} dimensions, "
+        f"which at h = 1 is {_PEAK:.0e}. With α = 2 and h = 1 these numbers of records would do, whatever they are: "
+        f"{least}; but {most} identical ones have s_i = {float(local_sensitivity(most, most)):g} and no finite ρ"
+    )
+    asked = [
+        f"{run.dataset}, ε = {number(run.epsilon)}: {run.metrics['hyperparameters']['smallest_n']:.2g} of {run.n:,}"
+        for run in evidence.ours.of_any_size(SMOOTHING)
+        if "smallest_n" in run.metrics.get("hyperparameters", {})
+    ]
+    here = f"What the bound asks of these cells: {'; '.join(asked)}" if asked else ""
+    return decided(agree and local_sensitivity(most, most) > 0, COMPUTED, text, here)
+
+
+def errors_below_the_bound(evidence: Evidence) -> Finding:
+    """Judge Theorem 3: the error is below 2 exp(-m^2 rho/(4 ln(1/delta))).
+
+    Bounds of 100 % and more are not counted.
+    """
+
+    def counted(scores: Scores) -> list[Part]:
+        if scores is not evidence.printed and not metric_of(evidence.metric).percent:
+            scores = Scores({})  # an area is no accuracy
+        parts = [
+            Part.of("Bound over the error, at finite ε", _bounds(scores)),
+            Part.of("Bound at ε = ∞, which is 0, over the error without smoothing", _unsmoothed(scores)),
+        ]
+        return [part for part in parts if part.counted]
+
+    roles = "instance-smoothing (CIFAR-10, accuracies, ε at which the bound is below 100 %)"
+    bounds = ", ".join(f"{100 * error_bound(e):.1f} % at ε = {number(e)}" for e in EPSILONS)
+    text = f"With m = {_MARGIN:g} and δ = {upper_bound(DELTA)} the bound is {bounds}"
+    return noted(by_roles(evidence, counted, roles), text)
+
+
+def _bounds(scores: Scores) -> Triples:
+    """(place and epsilon, bound, error) at finite epsilons, with each cell's own margin and delta."""
+    for run in (run for run in scores.of_role(SMOOTHING) if run.data == CIFAR10 and run.private):
+        options = run.metrics.get("hyperparameters", {})
+        bound = error_bound(run.epsilon, options.get("margin", _MARGIN), options.get("noise_delta", DELTA))
+        bound = options.get("error_bound", bound)
+        if bound < 1:
+            yield f"{run.at}", Value(100 * bound), _error(run.accuracy)
+
+
+def _unsmoothed(scores: Scores) -> Triples:
+    for place in places(scores, CIFAR10):
+        accuracy = scores.get(place, SMOOTHING, math.inf) or scores.get(place, FREE, math.inf)
+        if accuracy is not None:
+            yield place, Value(100 * error_bound(math.inf)), _error(accuracy)
+
+
+def _error(accuracy: Value) -> Value:
+    return Value(100 - accuracy.number, accuracy.error)
+
+
+def rising(scores: Scores, role: str) -> Triples:
+    """(place and epsilon, accuracy there, accuracy at the next smaller epsilon) on CIFAR-10."""
+    for place in places(scores, CIFAR10, role):
+        for low, high in pairwise(scores.finite(place, role)):
+            yield f"{place} {number(high)}", scores.get(place, role, high), scores.get(place, role, low)
+
+
+def more_smoothing(evidence: Evidence) -> Finding:
+    """Judge the claim: a higher rho means more smoothing and lower accuracy."""
+    sigmas = {rho: noise_multiplier(rho, DELTA) for rho in (rho_of(e, DELTA) for e in EPSILONS)}
+    falling = all(low > high for low, high in pairwise(sigmas.values()))
+    listed = ", ".join(f"{sigma:.1f} at ρ = {rho:.3f}" for rho, sigma in sigmas.items())
+    name = "Accuracy at the smaller ε over that at the larger"
+    printed, ours = (
+        Part.of(name, [(place, low, high) for place, high, low in rising(scores, SMOOTHING)])
+        for scores in (evidence.printed, evidence.ours)
+    )
+    text = f"σ of Theorem 1 is {listed}: a higher ρ is less smoothing. {printed}"
+    return decided(not falling, COMPUTED, text, str(ours) if ours.counted else "")
+
+
+def adaptive_kernel(evidence: Evidence) -> Finding:
+    """Judge Proposition 2: sparse records get wider kernels, and with them more protection."""
+    threshold = DISTANCES["car"]  # as in section 3.2
+    classes = {name: "dense" if distance >= threshold else "sparse" for name, distance in DISTANCES.items()}
+    share = 2 ** (-DIMENSIONS / 2)
+    text = (
+        "N_r is called a density, and its threshold is a percentile of distances. With N_r the distance, as in the "
+        f"text's example λ = {threshold:g}, a record is dense from λ on: "
+        + ", ".join(f"{name} ({DISTANCES[name]:g}) is {kind}" for name, kind in classes.items())
+        + ", while section 1 has dog for the sparse class. With N_r a density, wider kernels are lower, and with them "
+        f"the s_i of a record far from all others: at p = {DIMENSIONS} and h' = h by the factor {share:.0e}, so that "
+        "Proposition 1 gives it less noise, not more"
+    )
+    return decided(classes["dog"] == "sparse" and share >= 1, COMPUTED, text)

@@ -1,23 +1,29 @@
-"""Claims judged by comparisons that workflow/published/claims/ specifies, without code for each claim.
+"""Claims judged as their entries in workflow/published/claims/ specify.
 
-They compare accuracies, or no study decides them. README.md beside that folder explains the keys.
+They compare accuracies, or no study decides them. README.md beside that folder explains the keys. What a comparison
+cannot say, a function in the paper's modules does: it forms the pairs to compare, or tells what stands beside them.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
-from dpstudy.tables.claims.finding import Finding, Part, cells, noted, on_both, on_cells, undecided
-from dpstudy.tables.claims.grid import Grid, Place, Value
+from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, decided, lacking, noted, on_both, on_cells, undecided
+from dpstudy.tables.claims.grid import Grid, Place, Triples, Value, highest
 from dpstudy.tables.claims.names import METHODS
-from dpstudy.tables.claims.scores import Printed, Scores, up
+from dpstudy.tables.claims.scores import Printed, Scores, places, up
 from dpstudy.tables.selecting import listed
 
 _NAMED = ("role", "best", "printed", "method")  # the key of a side that names roles, or a method
-Triples = Iterable[tuple[object, Value | None, Value | None]]  # name of a cell, left, right
+_OTHERS = "others"  # a right side of mehta2023: all rows but those of the left side
+_OF_ROLES, _OF_METHODS = {"datasets", "cells", "rising", "at"}, {"up_to", "place", "from", "below"}
+Functions = Mapping[str, Callable]
+_NONE: Functions = MappingProxyType({})
 
 
 def is_written(claim: Mapping) -> bool:
@@ -25,105 +31,158 @@ def is_written(claim: Mapping) -> bool:
     return "compare" in claim or "open" in claim
 
 
-def finding(claim: Mapping, paper: Printed | None, evidence: Any) -> Finding:
+def finding(claim: Mapping, paper: Printed | None, evidence: Any, functions: Functions = _NONE) -> Finding:
     """The finding on a claim whose entry specifies how it is judged.
 
     Args:
         claim: its entry.
         paper: what the paper prints by roles; None: its evidence is a grid of methods (mehta2023).
+        functions: those that the entry may name.
     """
     printed = claim.get("printed", "")
     if "open" in claim:
         return undecided(claim["open"], printed)
-    known = {"missing": claim["missing"]} if "missing" in claim else {}
-    if "roles" in claim:
-        known = {"missing": f"The study has no cells to compare in the roles {claim['roles']}"}
-    parts = partial(_parts, claim["compare"], paper, evidence)
-    if claim.get("cells_alone"):
-        return on_cells(parts(evidence.ours), known["missing"], printed)
-    return noted(on_both(evidence, parts, claim.get("about_the_tables", False), **known), printed)
+    if "computed" in claim:
+        true, printed = functions[claim["computed"]](evidence)
+        if not true:
+            return decided(False, COMPUTED, printed)
+    parts = partial(_parts, paper=paper, evidence=evidence, functions=functions)
+    compared = partial(parts, _several(claim, "compare"))
+    if "cells_alone" in claim:
+        found = on_cells(compared(evidence.ours), claim["cells_alone"])
+    else:
+        missing = lacking(claim["roles"]) if "roles" in claim else claim.get("missing")
+        found = on_both(evidence, compared, claim.get("about_the_tables", False), missing)
+    beside = [str(part) for part in parts(_several(claim, "beside"), evidence.ours) if part.counted]
+    told = functions[claim["told"]](evidence) if "told" in claim else ""
+    return noted(found, printed, ". ".join(filter(None, [*beside, told])))
 
 
-def check(name: str, claim: Mapping, paper: str, roles: Sequence[str]) -> None:
-    """Refuse a claim that compares names which its paper's evidence lacks.
+def check(name: str, claim: Mapping, paper: str, roles: Sequence[str], functions: Iterable[str] = ()) -> None:
+    """Refuse a claim that compares or names what its paper's evidence, or its modules, lack.
 
     Args:
         name: the claim's id.
         roles: that the paper's numbers and cells are in; none: it compares methods (mehta2023).
+        functions: the names of those that an entry may name.
 
     Raises:
         StudyError: names the claim, and the name or key that is none.
     """
-    allowed = roles or METHODS
-    for one in claim.get("compare", ()):
-        keys = {"datasets", "cells", "rising"} if not roles else {"up_to"}
-        if wrong := sorted(keys & set(one)):
-            raise StudyError(f"{paper}.yaml: {name}: comparisons of this paper have no key {wrong[0]!r}")
-        sides = [cell[side] for cell in one.get("cells", [one]) for side in ("left", "right") if side in cell]
-        for spec in [*sides, *([one["rising"]] if "rising" in one else [])]:
+
+    def refuse(sentence: str) -> None:
+        raise StudyError(f"{paper}.yaml: {name}: {sentence}")
+
+    def known(each: str, allowed: Iterable[str], kind: str) -> None:
+        if each not in allowed:
+            refuse(f"{each!r} is no {kind}{suggestion(each, allowed)}")
+
+    comparisons = [*_several(claim, "compare"), *_several(claim, "beside")]
+    for each in [one[key] for one in (claim, *comparisons) for key in ("computed", "told", "pairs") if key in one]:
+        known(each, functions, f"function of the modules of {paper}")
+    for one in comparisons:
+        if wrong := sorted((_OF_METHODS if roles else _OF_ROLES) & set(one)):
+            refuse(f"comparisons of this paper have no key {wrong[0]!r}")
+        cells = one.get("cells", [one])
+        for spec in [cell[key] for cell in cells for key in ("left", "right", "rising") if key in cell]:
             if isinstance(spec, Mapping) and ("method" in spec) == bool(roles):
-                raise StudyError(
-                    f"{paper}.yaml: {name}: {dict(spec)} is for {'mehta2023' if roles else 'other papers'}"
-                )
+                refuse(f"{dict(spec)} is for {'mehta2023' if roles else 'other papers'}")
             called = next((spec[key] for key in _NAMED if key in spec), ()) if isinstance(spec, Mapping) else spec
             for each in listed(called) if isinstance(called, str | list) else []:
-                if each not in allowed:
-                    near = suggestion(each, allowed)
-                    raise StudyError(f"{paper}.yaml: {name}: {each!r} is no {'role' if roles else 'method'}{near}")
+                known(each, roles or (*METHODS, _OTHERS), "role" if roles else "method")
 
 
-def _parts(comparisons: Sequence[Mapping], paper: Printed | None, evidence: Any, known: Any) -> list[Part]:
+def _several(claim: Mapping, key: str) -> Sequence[Mapping]:
+    """The comparisons of an entry, which may have one, several or none."""
+    given = claim.get(key, ())
+    return [given] if isinstance(given, Mapping) else given
+
+
+def _parts(
+    comparisons: Sequence[Mapping], known: Any, paper: Printed | None, evidence: Any, functions: Functions
+) -> list[Part]:
     """The comparisons as the accuracies in `known`, ours or the printed ones, have them."""
     parts = []
     for one in comparisons:
-        if paper and (only := one.get("datasets")) and not set(only) & set(known.datasets):
-            continue  # a claim about several data sets is judged on those that are there
-        triples = _of_roles(one, paper, evidence, known) if paper else _of_methods(one, known)
-        if "over" in one:
-            part = Part.of(one["over"], triples)
-        else:
-            part = Part.not_below(one["not_below"], triples, one.get("margin", 0.0))
+        triples = _triples(one, known, paper, evidence, functions)
+        if triples is None:
+            continue
+        if one.get("swapped"):
+            triples = ((name, right, left) for name, left, right in triples)
+        margin = one.get("margin", 0.0) if "not_below" in one else None
+        part = Part.of(one["not_below"] if "not_below" in one else one["over"], triples, margin)
         if part.counted or not one.get("optional"):
             parts.append(part)
     return parts
 
 
-def _of_roles(one: Mapping, paper: Printed, evidence: Any, known: Scores) -> Triples:
+def _triples(one: Mapping, known: Any, paper: Printed | None, evidence: Any, functions: Functions) -> Triples | None:
+    """What a comparison compares; None where a study has none of its data sets, or does not measure it."""
+    if "place" in one:
+        known = known.at(*one["place"].split("/"))
+    where = _datasets(one.get("datasets", ()), paper, known) if paper else known.places
+    if not where and ("datasets" in one or "place" in one):
+        return None  # a claim about several data sets is judged on those that are there
+    if "pairs" in one:
+        return functions[one["pairs"]](known, **one.get("with", {}))
+    return _of_roles(one, where, paper, evidence, known) if paper else _of_methods(one, known)
+
+
+def _datasets(only: Sequence[str], paper: Printed, known: Scores) -> list[str]:
+    """The data sets, or these alone; each with its backbones where these count as data sets of their own."""
+    if only and paper.by_backbone:
+        return [place for data in only for place in places(known, data)]
+    return [dataset for dataset in only or known.datasets if dataset in known.datasets]
+
+
+def _of_roles(one: Mapping, datasets: Sequence[str], paper: Printed, evidence: Any, known: Scores) -> Triples:
     if "rising" in one:
         return up(known.in_order(one["rising"]))
-    datasets = one.get("datasets", [])
     if "cells" not in one and not isinstance(one["left"], Mapping):
-        sides = [(left, right) for left in listed(one["left"]) for right in listed(one["right"])]
         private = not one.get("without_privacy", False)
-        return [triple for left, right in sides for triple in known.pairs(left, right, datasets, private)]
+        sides = product(listed(one["left"]), listed(one["right"]))
+        return [triple for pair in sides for triple in known.pairs(*pair, datasets, private)]
     return [
         (cell.get("at", dataset), *(_value(cell[side], dataset, paper, evidence, known) for side in ("left", "right")))
-        for dataset in datasets or known.datasets
+        for dataset in datasets
         for cell in one.get("cells", [one])
     ]
 
 
 def _value(spec: Any, dataset: str, paper: Printed, evidence: Any, known: Scores) -> Value | None:
     """A number; {role, epsilon}; {best: role or roles, up_to: epsilon}, over finite epsilons; or {printed: role}, the
-    best that the paper prints. Numbers of the paper's count beside cells on as many records alone."""
+    best that the paper prints, or {printed: role, epsilon}. Numbers of the paper's count beside cells on as many
+    records alone."""
     if not isinstance(spec, Mapping):
         return paper.level(known, dataset, Value(float(spec)))
     if "printed" in spec:
-        return paper.level(known, dataset, evidence.printed.best(dataset, spec["printed"]))
+        role, printed = spec["printed"], evidence.printed
+        at = printed.get(dataset, role, float(spec["epsilon"])) if "epsilon" in spec else printed.best(dataset, role)
+        return paper.level(known, dataset, at)
     if "role" in spec:
         return known.get(dataset, spec["role"], float(spec["epsilon"]))
-    values = [known.best(dataset, role, spec.get("up_to", math.inf)) for role in listed(spec["best"])]
-    return max((value for value in values if value), key=lambda value: value.number, default=None)
+    return highest(known.best(dataset, role, spec.get("up_to", math.inf)) for role in listed(spec["best"]))
 
 
 def _of_methods(one: Mapping, grid: Grid) -> Triples:
     if one.get("without_privacy"):
-        places: Iterable[tuple[object, Place, float]] = ((place, place, math.inf) for place in grid.places)
+        where: Iterable[tuple[object, Place, float]] = ((place, place, math.inf) for place in grid.places)
     else:
-        places = (cell for cell in cells(grid) if cell[2] <= one.get("up_to", math.inf))
-    for name, place, epsilon in places:
-        left, right = (_of_method(one[side], grid, place, epsilon) for side in ("left", "right"))
-        yield name, left, right
+        within = grid.cells(one.get("from", 0.0), one.get("below", math.inf))
+        where = (cell for cell in within if cell[2] <= one.get("up_to", math.inf))
+    left, right = one["left"], one["right"]
+    for name, place, epsilon in where:
+        if right == _OTHERS:
+            yield name, *grid.leading(place, epsilon, _rows(left, grid))
+        else:
+            yield name, _of_method(left, grid, place, epsilon), _of_method(right, grid, place, epsilon)
+
+
+def _rows(spec: Any, grid: Grid) -> list[tuple[str, int]]:
+    """The rows of a method, or of several; of {method, epochs} this alone."""
+    if isinstance(spec, Mapping):
+        return [(spec["method"], spec["epochs"])]
+    return [row for row in grid.rows if row[0] in listed(spec)]
 
 
 def _of_method(spec: Any, grid: Grid, place: Place, epsilon: float) -> Value | None:

@@ -1,10 +1,9 @@
 """The printed numbers of de2022 by role."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from dpstudy.tables.claims.grid import Value
-from dpstudy.tables.claims.scores import Printed, Run, Scores
+from dpstudy.tables.claims.scores import Printed, Run, Scores, printed_value
 
 PAPER = "de2022"
 CIFAR10, CIFAR100, IMAGENET, PLACES = "CIFAR-10", "CIFAR-100", "ImageNet-1k", "Places-365"
@@ -15,7 +14,6 @@ CITED = (PRIOR, SCATTERNET, PRIOR_TUNED, PRIOR_CIFAR100)
 RECORDS = {CIFAR10: (50_000, 45_000), CIFAR100: (50_000, 45_000), IMAGENET: (1_271_167,), PLACES: (1_803_460,)}
 # Cells on fewer records do not stand beside the paper's numbers, nor beside others'.
 FEWEST = {dataset: min(sizes) for dataset, sizes in RECORDS.items()}
-_PRINTED_RUNS = 5  # whose standard deviation stands in brackets
 _BY_METHOD = {
     ("5", "DP-SGD (all layers)"): "all-layers",
     ("5", "DP-SGD (classifier layer)"): "classifier",
@@ -42,8 +40,7 @@ def printed_scores(rows: Sequence[Mapping[str, str]]) -> Scores:
     for row in rows:
         if row["metric"] != "top1":
             continue
-        error = float(row["std"]) / math.sqrt(_PRINTED_RUNS) if row["std"] else 0.0
-        value, epsilon = Value(float(row["value"]), error), float(row["epsilon"])
+        value, epsilon = printed_value(row), float(row["epsilon"])
         if row["table"] == "2" and row["split"] == "validation":
             method = row["method"].removeprefix("DP-SGD: ")
             ablation.append(Run(row["dataset"], "ablation", method, epsilon, 45_000, value, {}, {}))

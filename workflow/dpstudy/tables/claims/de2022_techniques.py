@@ -1,32 +1,19 @@
-"""Claims of de2022 on single techniques: the ablation, augmentation, parameter averaging, clipping (3.1, B.1)."""
+"""Claims of de2022 on single techniques: the ablation, augmentation, parameter averaging, clipping (3.1, B.1), and on
+depth without extra data (B.2, Figure 9): judges, and what comparisons in workflow/published/claims/de2022.yaml
+compare."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
-from dpstudy.tables.claims.finding import (
-    CELLS,
-    COMPUTED,
-    FAILS,
-    Finding,
-    Part,
-    by_roles,
-    decided,
-    on_cells,
-)
-from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Run, Scores, up
-from dpstudy.tables.claims.training_accuracy import on_training
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, Part, by_roles, decided
+from dpstudy.tables.claims.grid import Triples, Value, highest
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, curve_value, grouped, on_training, up
 
-TECHNIQUES = (
-    "group normalisation",
-    "a larger batch",
-    "weight standardisation",
-    "augmentation multiplicity",
-    "averaging",
-)
-_ALIKE = 1.0  # points between clipping norms that still read as no dependence
+_ADDED = ("group normalisation", "a larger batch", "weight standardisation", "augmentation multiplicity", "averaging")
 _COPIES, _WEIGHTS = 16, 1000  # of the example at which the norm of a contribution is computed
+_EARLY = 8.0  # the epsilon at which Figure 9 compares early in training
 
 
 def setting(run: Run, name: str):
@@ -44,10 +31,12 @@ def is_deep(run: Run) -> bool:
     return str(setting(run, "network") or "").startswith("wrn-40")
 
 
-def by_number(scores: Scores, role: str, value: Callable[[Run], float | None], wanted=lambda run: True):
-    """Lists of a role's runs by data set and epsilon, each ordered by a number; runs without it are left out."""
-    groups = scores.in_order(role, lambda run: value(run) is not None and wanted(run))
-    return [sorted(group, key=lambda run: value(run) or 0.0) for group in groups]
+def by_number(
+    scores: Scores, role: str, name: str, wanted: Callable[[Run], bool] = lambda run: True
+) -> list[list[Run]]:
+    """Lists of a role's runs by data set and epsilon, each ordered by a setting; runs without it are left out."""
+    groups = scores.in_order(role, lambda run: setting(run, name) is not None and wanted(run))
+    return [sorted(group, key=lambda run: setting(run, name)) for group in groups]
 
 
 def measured(groups: Sequence[Sequence[Run]]) -> bool:
@@ -55,32 +44,43 @@ def measured(groups: Sequence[Sequence[Run]]) -> bool:
     return bool(groups) and all(on_training(run) for group in groups for run in group)
 
 
+def _steps(scores: Scores) -> list[list[Run]]:
+    """The cells of complete ablations."""
+    return [group for group in scores.in_order("ablation") if len(group) == len(_ADDED) + 1]
+
+
 def ablation(evidence: Evidence) -> Finding:
     """Judge the claim: each of five techniques adds accuracy to the previous ones."""
 
     def parts(scores: Scores) -> list[Part]:
-        groups = [group for group in scores.in_order("ablation") if len(group) == len(TECHNIQUES) + 1]
-        steps = [up([group[i : i + 2] for group in groups]) for i in range(len(TECHNIQUES))]
-        return [Part.of(f"With {name} over without", step) for name, step in zip(TECHNIQUES, steps, strict=True)]
+        return [
+            Part.of(f"With {name} over without", up(group[i : i + 2] for group in _steps(scores)))
+            for i, name in enumerate(_ADDED)
+        ]
 
     return by_roles(evidence, parts, "ablation (all six, in the order of Table 2)")
 
 
-def more_copies(evidence: Evidence) -> Finding:
-    """Judge the claim: one augmented copy per record hurts, but accuracy rises with the number of copies.
+def with_averaging(scores: Scores) -> Triples:
+    """(cell, with averaging of the parameters, without it)."""
+    return [*scores.pairs("wrn-16-4", "unaveraged"), *up(group[-2:] for group in _steps(scores))]
 
-    One copy hurts on training records too.
-    """
-    groups = by_number(evidence.ours, "multiplicity", copies)
-    bare = [[run for run in reversed(group) if copies(run) in (0, 1)] for group in groups]
-    several = [[run for run in group if copies(run) >= 1] for group in groups]
-    parts = [
-        Part.of("No augmentation over K = 1", up(bare)),
-        Part.of("Larger K over the next smaller, from K = 1 on", up(several)),
-    ]
-    if measured(bare):
-        parts.append(Part.of("No augmentation over K = 1, on training records", up(bare, on_training)))
-    return on_cells(parts, "The study has no cells of several numbers of copies in the role multiplicity")
+
+def no_copies(scores: Scores, training: bool = False) -> Triples | None:
+    """(cell, without augmentation, with one copy per record); on training records None where they are not measured."""
+    groups = [[run for run in reversed(group) if copies(run) < 2] for group in _by_copies(scores)]
+    if training:
+        return up(groups, on_training) if measured(groups) else None
+    return up(groups)
+
+
+def more_copies_each(scores: Scores) -> Triples:
+    """(cell, with more copies per record, with the next fewer), from one copy on."""
+    return up([run for run in group if copies(run) >= 1] for group in _by_copies(scores))
+
+
+def _by_copies(scores: Scores) -> list[list[Run]]:
+    return [sorted(group, key=copies) for group in scores.in_order("multiplicity")]
 
 
 def same_sensitivity(evidence: Evidence) -> Finding:
@@ -89,15 +89,15 @@ def same_sensitivity(evidence: Evidence) -> Finding:
     mean = float(np.linalg.norm(_clipped(gradients.mean(axis=0))))
     single = float(np.linalg.norm(sum(_clipped(gradient) for gradient in gradients)))
     text = f"C = 1, {_COPIES} random gradients: norm {mean:.3f} averaged and clipped, {single:.1f} clipped and summed"
-    alike: dict[tuple, list[Run]] = {}
-    for run in evidence.ours.of_role("multiplicity"):
-        key = (run.dataset, run.epsilon, run.n, setting(run, "batch_size"), setting(run, "steps"))
-        alike.setdefault(key, []).append(run)
-    groups = [group for group in alike.values() if len({copies(run) for run in group}) > 1]
-    differing = [group for group in groups if len({_noise(run) for run in group}) > 1]
-    here = f"{len(groups) - len(differing)} of {len(groups)} groups of cells that differ in K alone have the same noise"
-    if differing:
-        return Finding(FAILS, CELLS, text, here)
+    alike = grouped(
+        evidence.ours.of_role("multiplicity"),
+        lambda run: (run.dataset, run.epsilon, run.n, setting(run, "batch_size"), setting(run, "steps")),
+    )
+    groups = [group for group in alike if len({copies(run) for run in group}) > 1]
+    same = sum(len({_noise(run) for run in group}) == 1 for group in groups)
+    here = f"{same} of {len(groups)} groups of cells that differ in K alone have the same noise"
+    if same < len(groups):
+        return decided(False, CELLS, text, here)
     return decided(mean <= 1 + 1e-9, COMPUTED, text, here if groups else "")
 
 
@@ -111,53 +111,63 @@ def _clipped(gradient: np.ndarray) -> np.ndarray:
     return gradient * min(1.0, 1.0 / float(np.linalg.norm(gradient)))
 
 
-def averaging(evidence: Evidence) -> Finding:
-    """Judge the claim: averaging the parameters always helps."""
-
-    def parts(scores: Scores) -> list[Part]:
-        last = [group[-2:] for group in scores.in_order("ablation") if len(group) == len(TECHNIQUES) + 1]
-        return [Part.of("With averaging over without", [*scores.pairs("wrn-16-4", "unaveraged"), *up(last)])]
-
-    return by_roles(evidence, parts, "wrn-16-4 and unaveraged, or ablation")
+def plain_on_training(scores: Scores) -> Triples | None:
+    """(cell, without weight decay, with it) on training records, where they are measured."""
+    penalised = {(run.dataset, run.epsilon): run for run in scores.of_role("regularised")}
+    pairs = [(penalised.get((run.dataset, run.epsilon)), run) for run in scores.of_role("wrn-16-4")]
+    both = [[decayed, run] for decayed, run in pairs if decayed]
+    return up(both, on_training) if measured(both) else None
 
 
-def plain_descent(evidence: Evidence) -> Finding:
-    """Judge the claim: a constant rate is as good as a falling one, and weight decay costs accuracy.
-
-    Dropout is not trained here.
-    """
-    ours = evidence.ours
-    momentum = Part.not_below("Without momentum not below with it", ours.pairs("wrn-16-4", "momentum"))
-    parts = [
-        Part.not_below("Constant rate not below a falling one", ours.pairs("wrn-16-4", "decay")),
-        Part.of("Without weight decay over with it (dropout is refused here)", ours.pairs("wrn-16-4", "regularised")),
-    ]
-    penalised = {(run.dataset, run.epsilon): run for run in ours.of_role("regularised")}
-    both = [
-        [penalised[key], run] for run in ours.of_role("wrn-16-4") if (key := (run.dataset, run.epsilon)) in penalised
-    ]
-    if measured(both):
-        parts.append(Part.of("Without weight decay over with it, on training records", up(both, on_training)))
-    parts += [momentum] if momentum.counted else []  # the paper does without, but does not say what it would give
-    return on_cells(parts, "The study has no cells to compare in the roles wrn-16-4, decay and regularised")
-
-
-def clipping_norm(evidence: Evidence) -> Finding:
-    """Judge the claim: with normalised updates, accuracy at a learning rate does not depend on C, up to C = 1."""
+def clipping_norms(scores: Scores) -> Triples:
+    """(cell with normalised updates and C below 1, its accuracy, that with the largest C up to 1) at one rate."""
     triples = []
-    for group in by_number(evidence.ours, "clipping", lambda run: setting(run, "clipping_norm"), _small_norm):
+    for group in by_number(scores, "clipping", "clipping_norm", _small_norm):
         for rate in dict.fromkeys(setting(run, "learning_rate") for run in group):
             *others, last = [run for run in group if setting(run, "learning_rate") == rate]
-            triples += [
-                (f"{run.dataset} C = {setting(run, 'clipping_norm'):g}, η = {rate:g}", run.accuracy, last.accuracy)
-                for run in others
-            ]
-    parts = [
-        Part.not_below(f"C < 1 no more than {_ALIKE:g} point below the largest C ≤ 1", triples, _ALIKE),
-        Part.not_below(f"No more than {_ALIKE:g} point above it", [(name, b, a) for name, a, b in triples], _ALIKE),
-    ]
-    return on_cells(parts, "The study has no normalised updates at several C ≤ 1 and one rate in the role clipping")
+            for run in others:
+                name = f"{run.dataset} C = {setting(run, 'clipping_norm'):g}, η = {rate:g}"
+                triples.append((name, run.accuracy, last.accuracy))
+    return triples
 
 
 def _small_norm(run: Run) -> bool:
     return setting(run, "clipping_norm") <= 1 and bool(setting(run, "normalised"))
+
+
+def _at_8(run: Run) -> Value | None:
+    """The accuracy at epsilon 8, at the end of training or on the way."""
+    return run.accuracy if run.epsilon == _EARLY else curve_value(run, _EARLY)
+
+
+def _depths(scores: Scores, augmented: bool) -> list[list[Run]]:
+    """Runs from the shallowest network to the deepest that have as many copies: none, or more than one."""
+    sizes = {copies(run) for run in scores.of_role("depths")}
+    wanted = [size for size in sizes if (size > 1 if augmented else size == 0)]
+    groups = [group for size in wanted for group in scores.in_order("depths", partial(_has_copies, size))]
+    return [group for group in groups if len(group) > 1]
+
+
+def _has_copies(size: int, run: Run) -> bool:
+    return copies(run) == size
+
+
+def _network(run: Run) -> str:
+    return f"{run.at}, {run.entry}"
+
+
+def shallow_over_deeper(scores: Scores) -> Triples:
+    """(deeper network, accuracy of the shallowest, its own) at epsilon 8 without augmentation."""
+    groups = _depths(scores, augmented=False)
+    return [(_network(run), _at_8(group[0]), _at_8(run)) for group in groups for run in group[1:]]
+
+
+def deeper_over_shallow(scores: Scores, augmented: bool) -> Triples:
+    """(network, best of the deeper networks, the shallowest): at epsilon 8 with several copies, else at the end of
+    training beyond."""
+    value = _at_8 if augmented else accuracy
+    return [
+        (_network(group[0]), highest(map(value, group[1:])), value(group[0]))
+        for group in _depths(scores, augmented)
+        if augmented or group[0].epsilon > _EARLY
+    ]

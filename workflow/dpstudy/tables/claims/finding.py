@@ -1,19 +1,17 @@
 """Findings on claims: a verdict, and the numbers behind it."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dpstudy.privacy.printed import upper_bound
-from dpstudy.tables.claims.grid import Grid, Place, Value, average, compare
+from dpstudy.tables.claims.grid import Grid, Triples, Value, average, compare
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided here"
 CELLS, PRINTED, COMPUTED, TIMED = "these cells", "the printed numbers", "computation", "a benchmark"
 TOLERATED = 0.1  # the share of comparisons that two standard errors let go wrong by chance, and some more
 UNDECIDED = "undecided within the noise"  # of a comparison that was made
 _NAMED = 3  # exceptions that are named
-_MISSING = "No cells with the methods, pre-training and epsilons that the claim names"
+MISSING = "No cells with the methods, pre-training and epsilons that the claim names"
 
 
 @dataclass(frozen=True)
@@ -75,12 +73,19 @@ class Part:
     differences: list[Value] = field(default_factory=list)
 
     @classmethod
-    def of(cls, text: str, triples: Iterable[tuple[object, Value | None, Value | None]]) -> "Part":
-        """Counts of comparisons (cell name, left, right); missing ones and those left open by a bound are skipped."""
+    def of(cls, text: str, triples: Triples, margin: float | None = None) -> "Part":
+        """Counts of comparisons (cell name, left, right); missing ones and those left open by a bound are skipped.
+
+        Args:
+            margin: if given, left wins where it is at most so many points, or not significantly, below right; where its
+                error is unknown (a single seed) that remains a tie.
+        """
         part = cls(text)
         for name, left, right in triples:
-            sign = compare(left, right)
-            if left is None or right is None or sign is None:
+            if left is None or right is None:
+                continue
+            sign = compare(left, right) if margin is None else _not_below(left, right, margin)
+            if sign is None:
                 continue
             part.wins += sign > 0
             part.ties += sign == 0
@@ -88,26 +93,6 @@ class Part:
                 part.losses.append(str(name))
             if (difference := left - right) is not None:
                 part.differences.append(difference)
-        return part
-
-    @classmethod
-    def not_below(
-        cls, text: str, triples: Iterable[tuple[object, Value | None, Value | None]], margin: float = 0.0
-    ) -> "Part":
-        """Counts of comparisons in which left is at most `margin` points, or not significantly, below right.
-
-        A number whose error is unknown (a single seed) remains a tie.
-        """
-        part = cls(text)
-        for name, left, right in triples:
-            if left is None or right is None or (difference := left - right) is None:
-                continue
-            sign = compare(replace(left, mean=left.number + margin), right) or 0  # never None: both are numbers
-            part.wins += sign >= 0 and difference.error is not None
-            part.ties += sign >= 0 and difference.error is None
-            if sign < 0:
-                part.losses.append(str(name))
-            part.differences.append(difference)
         return part
 
     @property
@@ -138,24 +123,42 @@ class Part:
         return text
 
 
-def judged(parts: Sequence[Part], missing: str = _MISSING) -> tuple[str, str]:
+Parts = Callable[[Any], Sequence[Part]]  # of the printed numbers, or of our cells
+
+
+def _not_below(left: Value, right: Value, margin: float) -> int | None:
+    difference = left - right
+    if difference is None:
+        return None
+    below = compare(replace(left, mean=left.number + margin), right) == -1
+    return -1 if below else int(difference.error is not None)
+
+
+def judged(parts: Sequence[Part], missing: str = MISSING) -> tuple[str, str]:
     """The verdict on a claim made of these comparisons, and the numbers; `missing` where there are none."""
-    verdicts = {part.verdict for part in parts}
-    verdict = FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
     if not any(part.counted for part in parts):
         return OPEN, missing
-    return verdict, ". ".join(map(str, parts))
+    return worst(part.verdict for part in parts), ". ".join(map(str, parts))
 
 
-def on_both(
-    evidence: Any, parts_of: Callable[[Any], Sequence[Part]], about_the_tables: bool = False, missing: str = _MISSING
-) -> Finding:
+def worst(verdicts: Iterable[str]) -> str:
+    """The verdict on a claim of several parts: that of the first kind there is of FAILS, OPEN and HOLDS."""
+    return min(verdicts, key=(FAILS, OPEN, HOLDS).index)
+
+
+def lacking(roles: str) -> str:
+    """What is said where a study has no cells in the roles that a claim compares."""
+    return f"The study has no cells to compare in the roles {roles}"
+
+
+def on_both(evidence: Any, parts_of: Parts, about_the_tables: bool = False, missing: str | None = None) -> Finding:
     """The finding by our cells (`evidence.ours`) where they decide, else by the printed numbers.
 
     Both are compared in the same way.
 
     Printed numbers can contradict a claim, but only confirm it where it is one about the tables themselves.
     """
+    missing = missing or MISSING
     printed, printed_text = judged(parts_of(evidence.printed), missing)
     here, here_text = judged(parts_of(evidence.ours), missing)
     if printed != OPEN:
@@ -169,11 +172,9 @@ def on_both(
     return Finding(OPEN, "", printed_text, here_text)
 
 
-def by_roles(
-    evidence: Any, parts_of: Callable[[Any], Sequence[Part]], roles: str, about_the_tables: bool = False
-) -> Finding:
+def by_roles(evidence: Any, parts_of: Parts, roles: str) -> Finding:
     """The finding as by `on_both`; if the study has no cells to compare, it names the missing roles."""
-    return on_both(evidence, parts_of, about_the_tables, f"The study has no cells to compare in the roles {roles}")
+    return on_both(evidence, parts_of, missing=lacking(roles))
 
 
 def on_cells(parts: Sequence[Part], missing: str, printed: str = "") -> Finding:
@@ -197,16 +198,3 @@ def undecided(why: str, printed: str = "") -> Finding:
 def decided(true: bool, by: str, text: str, here: str = "") -> Finding:
     """The finding on a claim that printed numbers or a computation decide."""
     return Finding(HOLDS if true else FAILS, by, text, here)
-
-
-def number(epsilon: float) -> str:
-    """An epsilon in the spelling of the tables."""
-    return upper_bound(epsilon, digits=17)  # all that there are
-
-
-def cells(grid: Grid, low: float = 0.0, high: float = math.inf) -> Iterator[tuple[str, Place, float]]:
-    """(name, place, epsilon) for every place and finite epsilon in [low, high)."""
-    for place in grid.places:
-        for epsilon in grid.epsilons:
-            if low <= epsilon < high:
-                yield f"{place} at {number(epsilon)}", place, epsilon

@@ -1,16 +1,15 @@
 """Gathering the evidence for claims of mehta2023: printed numbers, and accuracies of a study's cells."""
 
 import itertools
-import math
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
-from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims.finding import Cell, Evidence
 from dpstudy.tables.claims.grid import Grid, Place, Value
 from dpstudy.tables.claims.names import CLASSES, METHODS, entries_of, why_another
+from dpstudy.tables.claims.scores import keeps, value_of
 from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
@@ -21,6 +20,8 @@ PRETRAININGS = ("ImageNet-1k", "ImageNet-21k", "JFT-3B")  # from the least to th
 _RECORDS = {"CIFAR-10": 50_000, "CIFAR-100": 50_000, "ImageNet-1k": 1_281_167}
 PRIVATE_SETS = {name: (records, CLASSES[name]) for name, records in _RECORDS.items()}
 _DETAILED = ("2", "3", "4")
+Places = Mapping[str, str | list[str]] | None  # label of a place -> its features; None: each feature set is one
+Reasons = dict[str, None]  # why cells are no evidence, in order
 
 
 def printed_grid(rows: list[dict[str, str]]) -> Grid:
@@ -49,21 +50,12 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     """
     rows = published_rows(RESULTS, spec["paper"])
     cells: list[Cell] = []
-    left_out: dict[str, None] = {}
+    left_out: Reasons = {}
     ours = _grid(name, spec, results, spec.get("pretraining"), cells, left_out)
-    sizes = [
-        _grid(name, spec, results, {one: one for one in features}, [], left_out)
-        for features in spec.get("resolutions", ())
-    ]
-    return Evidence(
-        printed_grid(rows),
-        ours,
-        rows,
-        published_rows(HYPERPARAMETERS, spec["paper"]),
-        cells,
-        tuple(left_out),
-        sizes,
-    )
+    several = [{one: one for one in features} for features in spec.get("resolutions", ())]
+    sizes = [_grid(name, spec, results, places, [], left_out) for places in several]
+    hyperparameters = published_rows(HYPERPARAMETERS, spec["paper"])
+    return Evidence(printed_grid(rows), ours, rows, hyperparameters, cells, tuple(left_out), sizes)
 
 
 def of_accuracies(
@@ -78,7 +70,7 @@ def of_accuracies(
         cells: what claims about settings get.
     """
 
-    def grid(places: Mapping[str, str | list[str]] | None) -> Grid:
+    def grid(places: Places) -> Grid:
         values: dict[tuple, Value] = {}
         for key, path in _wanted(name, spec, axes, places):
             if path in known and (key not in values or values[key].number < known[path].number):
@@ -90,18 +82,10 @@ def of_accuracies(
     return Evidence(printed_grid(rows), grid(spec.get("pretraining")), rows, settings, cells, (), sizes)
 
 
-def _grid(
-    name: str,
-    spec: Mapping,
-    results: Results,
-    places: Mapping[str, str | list[str]] | None,
-    cells: list[Cell],
-    left_out: MutableMapping[str, None],
-) -> Grid:
+def _grid(name: str, spec: Mapping, results: Results, places: Places, cells: list[Cell], left_out: Reasons) -> Grid:
     """The accuracies of the study's cells.
 
     Args:
-        places: label of a place -> its features; None: each feature set is one.
         cells: takes those that count.
         left_out: takes why others are no evidence.
     """
@@ -118,22 +102,13 @@ def _grid(
             continue
         cells.append(Cell(method, epochs, epsilon, ledger, metrics["hyperparameters"]))
         classes[place.dataset] = metrics["classes"]
-        if not math.isinf(epsilon) and not _keeps(ledger, epsilon):
-            continue
-        mean, _, std = mean_median_std(runs[path])
-        count = len(runs[path])
-        if key not in values or values[key].number < mean:
-            values[key] = Value(mean, std / math.sqrt(count) if count > 1 else None)
+        value = value_of(runs[path])
+        if keeps(ledger, epsilon) and (key not in values or values[key].number < value.number):
+            values[key] = value
     return Grid(values, tuple(places or ()), classes)
 
 
-def _keeps(ledger: Mapping, epsilon: float) -> bool:
-    return ledger["guarantee"] == "proved" and ledger["epsilon"] <= epsilon
-
-
-def _wanted(
-    name: str, spec: Mapping, axes: Mapping[str, list[str]], places: Mapping[str, str | list[str]] | None
-) -> Iterator[tuple[tuple, str]]:
+def _wanted(name: str, spec: Mapping, axes: Mapping[str, list[str]], places: Places) -> Iterator[tuple[tuple, str]]:
     """(place, method, epochs, epsilon) and cell name, for all that the spec names; not all need be cells."""
     where, rows = f"table {name}", entries_of(spec)
     places = places or {features: features for features in axes["features"]}

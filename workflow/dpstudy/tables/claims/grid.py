@@ -1,8 +1,10 @@
 """Grids of accuracies by (data set, pre-training, method, epochs, epsilon), printed or ours, and their comparison."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+
+from dpstudy.privacy.printed import upper_bound
 
 _ROUNDING = 1e-9  # printed numbers have one digit after the point: what is smaller is arithmetic, not a difference
 
@@ -39,6 +41,15 @@ class Value:
         return Value(self.mean - other.mean, _pooled([self, other]))
 
 
+Row = tuple[str, int]  # (method, epochs)
+Triples = Iterable[tuple[object, Value | None, Value | None]]  # (name of a cell, left, right)
+
+
+def number(epsilon: float) -> str:
+    """An epsilon in the spelling of the tables."""
+    return upper_bound(epsilon, digits=17)  # all that there are
+
+
 def _pooled(values: Iterable[Value]) -> float | None:
     errors = [value.error for value in values]
     known = [error for error in errors if error is not None]
@@ -52,6 +63,12 @@ def average(values: Iterable[Value | None]) -> Value | None:
         return None
     error = _pooled(known)
     return Value(sum(value.number for value in known) / len(known), None if error is None else error / len(known))
+
+
+def highest(values: Iterable[Value | None]) -> Value | None:
+    """The highest of the numbers that exist; None where none does."""
+    known = (value for value in values if value is not None and value.mean is not None)
+    return max(known, key=lambda value: value.number, default=None)
 
 
 def compare(left: Value | None, right: Value | None) -> int | None:
@@ -101,11 +118,8 @@ class Grid:
 
     def at(self, dataset: str | None = None, pretraining: str | None = None) -> "Grid":
         """The part of the grid for one data set, or for one pre-training."""
-        kept = {
-            key: value
-            for key, value in self.values.items()
-            if dataset in (None, key[0].dataset) and pretraining in (None, key[0].pretraining)
-        }
+        places = [p for p in self.places if dataset in (None, p.dataset) and pretraining in (None, p.pretraining)]
+        kept = {key: value for key, value in self.values.items() if key[0] in places}
         return Grid(kept, self.order, self.classes)
 
     @property
@@ -119,21 +133,23 @@ class Grid:
         return sorted({key[3] for key in self.values if not math.isinf(key[3])})
 
     @property
-    def rows(self) -> list[tuple[str, int]]:
+    def rows(self) -> list[Row]:
         """The (method, epochs) pairs, in order."""
         return list(dict.fromkeys(key[1:3] for key in self.values))
+
+    def cells(self, low: float = 0.0, high: float = math.inf) -> Iterator[tuple[str, Place, float]]:
+        """(name, place, epsilon) for every place and finite epsilon in [low, high)."""
+        for place in self.places:
+            for epsilon in self.epsilons:
+                if low <= epsilon < high:
+                    yield f"{place} at {number(epsilon)}", place, epsilon
 
     def get(self, place: Place, method: str, epochs: int, epsilon: float) -> Value | None:
         """The value of a cell, or None."""
         return self.values.get((place, method, epochs, epsilon))
 
     def best(
-        self,
-        place: Place,
-        epsilon: float,
-        methods: Iterable[str] | None = None,
-        without: Iterable[tuple[str, int]] = (),
-        epochs: Iterable[int] | None = None,
+        self, place: Place, epsilon: float, methods: Iterable[str] | None = None, without: Iterable[Row] = ()
     ) -> Value | None:
         """The highest value of some methods over their epochs, or a bound where there is no number.
 
@@ -144,11 +160,12 @@ class Grid:
             for (where, method, steps, at), value in self.values.items()
             if (where, at) == (place, epsilon)
             and (methods is None or method in methods)
-            and (epochs is None or steps in epochs)
             and (method, steps) not in without
         }
         if methods is not None and set(methods) - {method for method, _ in rows}:
             return None
-        candidates = list(rows.values())
-        numbers = [value for value in candidates if value.mean is not None]
-        return max(numbers, key=lambda value: value.number) if numbers else candidates[0] if candidates else None
+        return highest(rows.values()) or next(iter(rows.values()), None)
+
+    def leading(self, place: Place, epsilon: float, rows: Iterable[Row]) -> tuple[Value | None, Value | None]:
+        """(highest number of some (method, epochs) rows, best of all others): whether these rows are the best."""
+        return highest(self.get(place, *row, epsilon) for row in rows), self.best(place, epsilon, without=rows)

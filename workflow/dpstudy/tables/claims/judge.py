@@ -2,35 +2,23 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from inspect import isfunction
 from types import ModuleType
 from typing import Any
 
 from dpstudy.core.errors import StudyError
 from dpstudy.tables.claims import (
-    anon_smoothing_accuracy,
-    anon_smoothing_bounds,
-    anon_smoothing_groups,
+    anon_smoothing_experiments,
     anon_smoothing_privacy,
-    anon_smoothing_settings,
     comparing,
-    de2022_accounting,
     de2022_accuracy,
-    de2022_audit,
-    de2022_batches,
-    de2022_context,
-    de2022_depth,
-    de2022_imagenet,
+    de2022_privacy,
     de2022_schedule,
     de2022_techniques,
-    de2022_transfer,
-    mehta2023_methods,
-    mehta2023_pretraining,
+    mehta2023_accuracy,
     mehta2023_settings,
-    mehta2023_tables,
     role_evidence,
     tramer2021_accuracy,
-    tramer2021_data,
-    tramer2021_searches,
     tramer2021_settings,
     tramer2021_training,
 )
@@ -41,44 +29,10 @@ from dpstudy.tables.published import claims_of
 from dpstudy.tables.results import Results
 
 PAPERS: dict[str, tuple[ModuleType, ...]] = {  # whose functions judge, each by evidence of its own kind
-    "mehta2023": (
-        mehta2023_methods,
-        mehta2023_pretraining,
-        mehta2023_settings,
-        mehta2023_tables,
-    ),
-    "tramer2021": (
-        tramer2021_accuracy,
-        tramer2021_data,
-        tramer2021_searches,
-        tramer2021_settings,
-        tramer2021_training,
-    ),
-    "de2022": (
-        de2022_accounting,
-        de2022_accuracy,
-        de2022_audit,
-        de2022_batches,
-        de2022_context,
-        de2022_depth,
-        de2022_imagenet,
-        de2022_schedule,
-        de2022_techniques,
-        de2022_transfer,
-    ),
-    "anon_smoothing": (
-        anon_smoothing_accuracy,
-        anon_smoothing_bounds,
-        anon_smoothing_groups,
-        anon_smoothing_privacy,
-        anon_smoothing_settings,
-    ),
-}
-EVIDENCE = {
-    "mehta2023": mehta2023_evidence.gather,
-    "tramer2021": role_evidence.gather,
-    "de2022": role_evidence.gather,
-    "anon_smoothing": role_evidence.gather,
+    "mehta2023": (mehta2023_accuracy, mehta2023_settings),
+    "tramer2021": (tramer2021_accuracy, tramer2021_settings, tramer2021_training),
+    "de2022": (de2022_accuracy, de2022_privacy, de2022_schedule, de2022_techniques),
+    "anon_smoothing": (anon_smoothing_experiments, anon_smoothing_privacy),
 }
 _PRINTED_NOTES = {
     "mehta2023": "Printed numbers have no seeds: they contradict a claim, but confirm only what is said of the tables "
@@ -99,7 +53,8 @@ _PRINTED_NOTES = {
 
 def judge_study(name: str, spec: dict, results: Results) -> list[tuple[dict[str, Any], Finding]]:
     """(claim, finding) for the claims of a table's paper (of its `sections`, or all), by a study's results."""
-    return judge(spec["paper"], EVIDENCE[spec["paper"]](name, spec, results), spec.get("sections"))
+    gather = role_evidence.gather if spec["paper"] in role_evidence.PAPERS else mehta2023_evidence.gather
+    return judge(spec["paper"], gather(name, spec, results), spec.get("sections"))
 
 
 def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -> list[tuple[dict[str, Any], Finding]]:
@@ -132,9 +87,9 @@ def _judge_of(paper: str, claim: str, row: dict) -> Callable[[Any], Finding]:
     name = claim.replace("-", "_")
     candidates = {vars(module)[name] for module in PAPERS[paper] if name in vars(module)}  # one may use another's
     if comparing.is_written(row):
-        printed = role_evidence.PAPERS.get(paper)
-        comparing.check(claim, row, paper, (*ROLES[paper], *printed.cited) if printed else ())
-        candidates.add(partial(comparing.finding, row, printed))
+        printed, functions = role_evidence.PAPERS.get(paper), _functions(paper)
+        comparing.check(claim, row, paper, (*ROLES[paper], *printed.cited) if printed else (), functions)
+        candidates.add(partial(comparing.finding, row, printed, functions=functions))
     if len(candidates) != 1:
         raise StudyError(
             f"{paper}.yaml: {len(candidates)} judges of the claim {claim!r}; each needs one: `compare` or `open` in "
@@ -143,12 +98,19 @@ def _judge_of(paper: str, claim: str, row: dict) -> Callable[[Any], Finding]:
     return candidates.pop()
 
 
+def _functions(paper: str) -> dict[str, Callable[..., Any]]:
+    """Name -> function of those in a paper's modules that its entries may name."""
+    return {
+        name: one
+        for module in PAPERS[paper]
+        for name, one in vars(module).items()
+        if isfunction(one) and one.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
 def claims_rows(judged: list[tuple[dict[str, str], Finding]]) -> tuple[tuple[str, ...], ...]:
     """Table rows of each claim: claim, verdict, what the printed numbers say, what the study's cells say."""
-    return tuple(
-        (printed_claim(row), _verdict(finding), _stopped(finding.printed), _stopped(finding.here))
-        for row, finding in judged
-    )
+    return tuple((printed_claim(row), _verdict(one), _stopped(one.printed), _stopped(one.here)) for row, one in judged)
 
 
 def claims_notes(paper: str, judged: list[tuple[dict[str, str], Finding]]) -> tuple[str, ...]:

@@ -2,32 +2,32 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import pairwise
 
 from dpstudy.privacy.accountants import zcdp_epsilon
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.renyi import rdp_epsilon
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Evidence, Finding, decided
-from dpstudy.tables.claims.mehta2023_methods import ADAM, FC, LS, NEWTON
-from dpstudy.tables.claims.mehta2023_tables import IMAGENET
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, Evidence, Finding, Part, decided, on_cells
+from dpstudy.tables.claims.grid import Place, Triples, number
+from dpstudy.tables.claims.mehta2023_accuracy import ADAM, FC, IMAGENET, LS, NEWTON
 
 _DELTAS = {IMAGENET: 8e-7, "CIFAR-10": 1e-5, "CIFAR-100": 1e-5}
 _IMAGENET_RECORDS = 1_281_167
 _TRIALS = {ADAM: 200, LS: 200, NEWTON: 300, FC: 200}
+_ENLARGED = ("CIFAR-10", "CIFAR-100")  # whose small images networks see enlarged
+_BIG = 1.0  # points from which on a difference reads as a big one
 _EXAMPLE = (10, 100, 3.0)  # steps, classes and noise multiplier at which a theorem is recomputed
-
-
-def _rho(events: Iterable[Event]) -> float:
-    return composed_mu(events) ** 2 / 2
 
 
 def _gaussian(name: str, multiplier: float, count: int = 1) -> Event:
     return Event(name, "gaussian", multiplier, 1.0, count)
 
 
-def _theorem(recomputed: float, stated: float, formula: str, remark: str = "") -> Finding:
-    steps, classes, multiplier = _EXAMPLE
+def _theorem(releases: Iterable[Event], stated: float, formula: str, remark: str = "") -> Finding:
+    (steps, classes, multiplier), recomputed = _EXAMPLE, composed_mu(releases) ** 2 / 2
     text = f"T = {steps}, m = {classes}, σ = {multiplier:g}: composed {recomputed:.6f}, {formula} = {stated:.6f}"
     return decided(math.isclose(recomputed, stated, rel_tol=1e-9), COMPUTED, f"{text}. {remark}".rstrip(". ") + ".")
 
@@ -37,37 +37,33 @@ def newton_privacy(evidence: Evidence) -> Finding:
     steps, classes, multiplier = _EXAMPLE
     releases = [_gaussian(name, multiplier * math.sqrt(classes), classes * steps) for name in ("gradient", "hessian")]
     remark = "It needs |derivative of the loss| ≤ 1, which the squared loss does not keep, though the text says so"
-    return _theorem(_rho(releases), steps / multiplier**2, "T/σ^2", remark)
+    return _theorem(releases, steps / multiplier**2, "T/σ^2", remark)
 
 
 def least_squares_privacy(evidence: Evidence) -> Finding:
     """Judge Theorem 2.2: 3/(2 sigma^2)-zCDP."""
     multiplier = _EXAMPLE[2]
     releases = [_gaussian(name, multiplier) for name in ("gram", "class_grams", "targets")]
-    return _theorem(_rho(releases), 3 / (2 * multiplier**2), "3/(2σ^2)", "m does not enter")
+    return _theorem(releases, 3 / (2 * multiplier**2), "3/(2σ^2)", "m does not enter")
 
 
 def covariance_privacy(evidence: Evidence) -> Finding:
     """Judge Theorem 2.3: (T + 1)/(2 sigma^2)-zCDP."""
     steps, _, multiplier = _EXAMPLE
     releases = [_gaussian("gram", multiplier), _gaussian("gradient", multiplier, steps)]
-    return _theorem(_rho(releases), (steps + 1) / (2 * multiplier**2), "(T + 1)/(2σ^2)")
+    return _theorem(releases, (steps + 1) / (2 * multiplier**2), "(T + 1)/(2σ^2)")
 
 
 def zcdp_of_epsilon_4(evidence: Evidence) -> Finding:
     """Judge the claim: epsilon 4 at delta 8e-7 is zCDP with rho = 0.154."""
-
-    def events(rho: float) -> list[Event]:
-        return [_gaussian("release", 1 / math.sqrt(2 * rho))]
-
-    conversions = {
-        "ρ + 2 sqrt(ρ ln 1/δ)": zcdp_epsilon,
-        "Renyi": rdp_epsilon,
-        "exact": lambda releases, delta: epsilon_of(composed_mu(releases), delta),
+    release, delta = [_gaussian("release", 1 / math.sqrt(2 * 0.154))], 8e-7
+    epsilons = {
+        "ρ + 2 sqrt(ρ ln 1/δ)": zcdp_epsilon(release, delta),
+        "Renyi": rdp_epsilon(release, delta),
+        "exact": epsilon_of(composed_mu(release), delta),
     }
-    epsilons = {name: convert(events(0.154), 8e-7) for name, convert in conversions.items()}
     text = ", ".join(f"{name} {upper_bound(epsilon, places=2)}" for name, epsilon in epsilons.items())
-    logarithm = math.log(1 / 8e-7)
+    logarithm = math.log(1 / delta)
     needed = (math.sqrt(logarithm + 4) - math.sqrt(logarithm)) ** 2
     text = f"ε of ρ = 0.154: {text}. By the first, ε = 4 is ρ = {needed:.3f}"
     return decided(any(abs(epsilon - 4) < 0.1 for epsilon in epsilons.values()), COMPUTED, text)
@@ -90,20 +86,28 @@ def deltas(evidence: Evidence) -> Finding:
     return decided(printed == set(_DELTAS.items()) and not noised, PRINTED, text, here if free else "")
 
 
+def _captions(evidence: Evidence, parameter: str) -> list[Mapping[str, str]]:
+    """What the captions of Tables 6-9 have of a parameter."""
+    return [row for row in evidence.hyperparameters if row["parameter"] == parameter and row["table"] in "6789"]
+
+
+def _by_method(evidence: Evidence, parameter: str) -> dict[str, str]:
+    rows = [row for row in evidence.hyperparameters if row["parameter"] == parameter]
+    return {row["method"].removesuffix(" (caption)"): row["value"] for row in rows}
+
+
 def full_batch(evidence: Evidence) -> Finding:
     """Judge the claim: batches are full, with as many steps as epochs."""
-    noised = [cell for cell in evidence.cells if cell.ledger["events"]]
-    wrong = [cell for cell in noised if not _full_batch(cell.ledger["events"], cell.epochs)]
-    text = "All captions of Tables 6-9 say full batch"
-    captions = [
-        row["value"] for row in evidence.hyperparameters if row["parameter"] == "batch_size" and row["table"] in "6789"
-    ]
+    captions = [row["value"] for row in _captions(evidence, "batch_size")]
     if any(value != "full batch" for value in captions) or not captions:
         return decided(False, PRINTED, f"Captions of Tables 6-9: {', '.join(captions) or 'none'}.")
+    text = "All captions of Tables 6-9 say full batch"
+    noised = [cell for cell in evidence.cells if cell.ledger["events"]]
     if not noised:
         return decided(True, PRINTED, text, "No cell with noise to look at.")
-    here = f"{len(noised) - len(wrong)} of {len(noised)} ledgers: no sampling, as many gradient releases as epochs"
-    return Finding(FAILS if wrong else HOLDS, CELLS, text, here)
+    full = sum(_full_batch(cell.ledger["events"], cell.epochs) for cell in noised)
+    here = f"{full} of {len(noised)} ledgers: no sampling, as many gradient releases as epochs"
+    return decided(full == len(noised), CELLS, text, here)
 
 
 def _full_batch(events: Iterable[dict], epochs: int) -> bool:
@@ -113,19 +117,15 @@ def _full_batch(events: Iterable[dict], epochs: int) -> bool:
 
 def initialisation(evidence: Evidence) -> Finding:
     """Judge the claim: DP-Adam and DP-FC use sigmoid cross-entropy with a bias of -10."""
-    captions = {
-        row["method"].removesuffix(" (caption)"): row["value"]
-        for row in evidence.hyperparameters
-        if row["parameter"] == "init_bias"
-    }
+    captions = _by_method(evidence, "init_bias")
     text = "Bias in the captions: " + ", ".join(f"{method} {value}" for method, value in captions.items())
     iterative = [cell for cell in evidence.cells if cell.method in (ADAM, FC)]
     if not iterative:
         same = {method: float(value) for method, value in captions.items()} == {ADAM: -10.0, FC: -10.0}
         return decided(same, PRINTED, text, "No cell of DP-Adam or DP-FC to look at.")
-    alike = [cell for cell in iterative if _head(cell.hyperparameters) == ("sigmoid", -10)]
-    here = f"{len(alike)} of {len(iterative)} cells of DP-Adam and DP-FC: sigmoid loss, bias -10"
-    return Finding(HOLDS if len(alike) == len(iterative) else FAILS, CELLS, text, here)
+    alike = sum(_head(cell.hyperparameters) == ("sigmoid", -10) for cell in iterative)
+    here = f"{alike} of {len(iterative)} cells of DP-Adam and DP-FC: sigmoid loss, bias -10"
+    return decided(alike == len(iterative), CELLS, text, here)
 
 
 def _head(hyperparameters: Mapping) -> tuple:
@@ -136,17 +136,34 @@ def _head(hyperparameters: Mapping) -> tuple:
 
 def clipping_norms(evidence: Evidence) -> Finding:
     """Judge the claim: C = 1 for JFT-3B to ImageNet-1k and 0.005 elsewhere, with 200 or 300 trials."""
-    norms = [row for row in evidence.hyperparameters if row["parameter"] == "clipping_norm" and row["table"] in "6789"]
-    wrong = [
-        row
-        for row in norms
-        if float(row["value"]) != (1.0 if (row["dataset"], row["pretraining"]) == (IMAGENET, "JFT-3B") else 0.005)
-    ]
-    trials = {
-        row["method"].removesuffix(" (caption)"): int(row["value"])
-        for row in evidence.hyperparameters
-        if row["parameter"] == "tuner_trials"
-    }
-    text = f"{len(norms) - len(wrong)} of {len(norms)} rows of Tables 6-9; trials: "
+    norms = _captions(evidence, "clipping_norm")
+    large = [(row["dataset"], row["pretraining"]) == (IMAGENET, "JFT-3B") for row in norms]
+    same = [float(row["value"]) == (1.0 if one else 0.005) for row, one in zip(norms, large, strict=True)]
+    trials = {method: int(count) for method, count in _by_method(evidence, "tuner_trials").items()}
+    text = f"{sum(same)} of {len(norms)} rows of Tables 6-9; trials: "
     text += ", ".join(f"{method} {count}" for method, count in trials.items())
-    return decided(bool(norms) and not wrong and trials == _TRIALS, PRINTED, text)
+    return decided(bool(norms) and all(same) and trials == _TRIALS, PRINTED, text)
+
+
+def resolution(evidence: Evidence) -> Finding:
+    """Judge the claim: higher input resolution makes a big difference for CIFAR, with privacy and without."""
+
+    def triples(private: bool) -> Triples:
+        return [
+            (
+                f"{place.dataset} {method} {epochs} ep. {number(epsilon)}, {place.pretraining} over {less}",
+                ours,
+                replace(below, mean=below.number + _BIG),
+            )
+            for grid in evidence.resolutions
+            for less, more in pairwise(grid.order)
+            for (place, method, epochs, epsilon), ours in grid.values.items()
+            if place.pretraining == more and place.dataset in _ENLARGED and math.isinf(epsilon) is not private
+            if (below := grid.get(Place(place.dataset, less), method, epochs, epsilon))
+        ]
+
+    parts = [
+        Part.of(f"Larger images more than {_BIG:g} points over the next smaller, with privacy", triples(private=True)),
+        Part.of("The same without privacy", triples(private=False)),
+    ]
+    return on_cells(parts, "The study has no cells on CIFAR at several sizes of the images (resolutions)")

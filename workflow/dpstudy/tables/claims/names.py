@@ -13,9 +13,8 @@ MODELS = ("linear", "scatter-cnn", "cnn")  # tramer2021: on ScatterNet features 
 CLASSES = {"MNIST": 10, "Fashion-MNIST": 10, "CIFAR-10": 10, "CIFAR-100": 100, "ImageNet-1k": 1000, "Places-365": 365}
 # Not certified at their target, yet compared at it.
 CONTROLS = ("linear-shuffle", "cnn-shuffle", "iteration", "instance-smoothing")
-ROLES = {
-    paper: tuple(roles) for paper, roles in read_yaml(PUBLISHED_ROLES).items()
-}  # of papers whose experiments have some
+# Of papers whose experiments have some.
+ROLES = {paper: tuple(roles) for paper, roles in read_yaml(PUBLISHED_ROLES).items()}
 
 
 def why_another(dataset: str, called: str, classes: int) -> str:

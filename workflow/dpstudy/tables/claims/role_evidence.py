@@ -1,30 +1,25 @@
 """Gathering the evidence for claims of papers with roles: printed numbers, and a study's cells by role."""
 
 import itertools
-import math
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table
-from dpstudy.evaluation.aggregate import mean_median_std
-from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims import anon_smoothing_printed, de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of, why_another
-from dpstudy.tables.claims.scores import Point, Run, Scores, Search
+from dpstudy.tables.claims.scores import Evidence, Point, Run, Scores, Search, grouped, keeps, value_of
 from dpstudy.tables.names import check_names
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.trials import BY_LABEL, STATISTICS, lay_searches, pooled
 
-PAPERS = {
-    printed.paper: printed
-    for printed in (tramer2021_printed.PRINTED, de2022_printed.PRINTED, anon_smoothing_printed.PRINTED)
-}
+PAPERS = {module.PAPER: module.PRINTED for module in (tramer2021_printed, de2022_printed, anon_smoothing_printed)}
 
 
 class Place(NamedTuple):
@@ -52,29 +47,6 @@ def places(spec: Mapping, epsilons: Sequence[str], by_backbone: bool) -> Iterato
     for (dataset, role, features, entry), epsilon in itertools.product(roles_of(spec), epsilons):
         data = spec.get("counterparts", {}).get(dataset, {}).get("dataset", dataset)
         yield Place((dataset, features, entry, epsilon), data, role, features if by_backbone else "")
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """The evidence for judging the claims of a paper with roles.
-
-    The paper's accuracies and ours, its rows of hyperparameters.csv and results.csv, what our accuracies are (areas
-    under curves stand in percent, too), and why other cells of ours are no evidence, a sentence each.
-    """
-
-    printed: Scores
-    ours: Scores
-    hyperparameters: Sequence[Mapping[str, str]] = ()
-    rows: Sequence[Mapping[str, str]] = ()
-    metric: str = "top1"
-    left_out: Sequence[str] = ()
-
-
-def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
-    """The mean of a metric over seeds with its standard error, in percent."""
-    scale = 1.0 if metric_of(metric).percent else 100.0
-    mean, _, std = mean_median_std([scale * value for value in numbers])
-    return Value(mean, std / math.sqrt(len(numbers)) if len(numbers) > 1 else None)
 
 
 def gather(name: str, spec: Mapping, results: Results) -> Evidence:
@@ -111,7 +83,7 @@ def evidence_of(
         name: of the paper.
     """
     paper, rows = PAPERS[name], published_rows(RESULTS, name)
-    printed, runs = paper.scores(rows), [run for run in runs if _counts(run)]
+    printed, runs = paper.scores(rows), [run for run in runs if run.role in CONTROLS or keeps(run.ledger, run.epsilon)]
     sizes = {
         dataset: _sizes(paper.records.get(data, ()), {run.n for run in runs if run.dataset == dataset})
         for dataset, data in {(run.dataset, run.data) for run in runs}
@@ -134,15 +106,7 @@ def _sizes(of_the_paper: Sequence[int], found: set[int]) -> set[int]:
     return found.intersection(of_the_paper) or {max(found)}
 
 
-def _counts(run: Run) -> bool:
-    if math.isinf(run.epsilon) or run.role in CONTROLS:
-        return True
-    return run.ledger["guarantee"] == "proved" and run.ledger["epsilon"] <= run.epsilon
-
-
-def _runs(
-    where: str, spec: Mapping, results: Results, by_backbone: bool, left_out: MutableMapping[str, None]
-) -> list[Run]:
+def _runs(where: str, spec: Mapping, results: Results, by_backbone: bool, left_out: dict[str, None]) -> list[Run]:
     """The cells in the spec's roles, in order; not all that it names need be cells. `left_out` is told why some are no
     evidence."""
     metric = spec.get("metric", "top1")
@@ -169,23 +133,17 @@ def _runs(
 
 
 def _curve(path, metrics: Mapping, metric: str) -> tuple[Point, ...]:
-    values: dict[int, list[float]] = {}
-    spent: dict[int, float | None] = {}
-    for row in read_table(path, ["step", "epsilon_spent", "metric", "value"]).to_pylist():
-        if row["metric"] == metric:
-            values.setdefault(row["step"], []).append(row["value"])
-            spent[row["step"]] = row["epsilon_spent"]
+    rows = read_table(path, ["step", "epsilon_spent", "metric", "value"]).to_pylist()
+    steps = grouped((row for row in rows if row["metric"] == metric), itemgetter("step"))
     rate, points = metrics["hyperparameters"].get("sampling_rate", 1.0), []
-    for step, accuracies in sorted(values.items()):
-        points.append(Point(step * rate, spent[step], value_of(accuracies, metric)))
+    for seeds in sorted(steps, key=lambda seeds: seeds[0]["step"]):
+        accuracy = value_of([row["value"] for row in seeds], metric)
+        points.append(Point(seeds[0]["step"] * rate, seeds[-1]["epsilon_spent"], accuracy))
     return tuple(points)
 
 
-def _searches(
-    name: str, spec: Mapping, results: Results, left_out: MutableMapping[str, None]
-) -> dict[tuple[str, str], Search]:
-    rows = spec.get("searches", [])
-    counterparts, searches = spec.get("counterparts", {}), {}
+def _searches(name: str, spec: Mapping, results: Results, left_out: dict[str, None]) -> dict[tuple[str, str], Search]:
+    rows, counterparts, searches = spec.get("searches", []), spec.get("counterparts", {}), {}
     for row, laid in zip(rows, lay_searches(name, {"searches": rows}, results), strict=True):
         check_names(f"table {name}", "model", [row["label"]], MODELS)
         key = (counterparts.get(row["dataset"], {}).get("dataset", row["dataset"]), row["label"])
@@ -196,16 +154,7 @@ def _searches(
             continue
         if key in searches:
             raise StudyError(f"table {name}: two searches stand for the {key[1]} model on {key[0]}; pool their cells")
-        trials = [
-            trial | {BY_LABEL: cell.get("label")}
-            for cell, trial in pooled(row, results.trials)
-            if trial["state"] == "complete"
-        ]
+        finished = [(cell, trial) for cell, trial in pooled(row, results.trials) if trial["state"] == "complete"]
+        trials = [trial | {BY_LABEL: cell.get("label")} for cell, trial in finished]
         searches[key] = Search({statistic: laid.statistic(statistic) for statistic in STATISTICS}, trials, laid.failed)
     return searches
-
-
-def curve_value(run: Run, epsilon: float) -> Value | None:
-    """The accuracy of a run at the last point where it had spent at most `epsilon`; None before the first point."""
-    within = [point for point in run.curve if point.spent is not None and point.spent <= epsilon]
-    return within[-1].accuracy if within else None

@@ -4,12 +4,17 @@ A role is what a model is in the paper, such as its linear one or its CNN with s
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
 
-from dpstudy.tables.claims.finding import number
-from dpstudy.tables.claims.grid import Value
+from dpstudy.evaluation.aggregate import mean_median_std
+from dpstudy.evaluation.metrics import metric_of
+from dpstudy.evaluation.on_training import ON_TRAINING
+from dpstudy.tables.claims.grid import Triples, Value, highest, number
+
+T = TypeVar("T")
 
 
 class Point(NamedTuple):
@@ -18,6 +23,14 @@ class Point(NamedTuple):
     epochs: float
     spent: float | None
     accuracy: Value
+
+
+def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Lists of the items of one key, in the order of their first items."""
+    groups: dict[Hashable, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,16 @@ class Run:
     def data(self) -> str:
         """The paper's data set, without the backbone."""
         return self.dataset.removesuffix(f", {self.backbone}") if self.backbone else self.dataset
+
+    @property
+    def private(self) -> bool:
+        """Whether its epsilon is finite."""
+        return not math.isinf(self.epsilon)
+
+    @property
+    def at(self) -> str:
+        """Its data set and epsilon, as a comparison names a cell."""
+        return f"{self.dataset} {number(self.epsilon)}"
 
 
 @dataclass(frozen=True)
@@ -92,11 +115,13 @@ class Scores:
         """The epsilons at which a role has a number, ascending."""
         return sorted(key[2] for key in self.values if key[:2] == (dataset, role))
 
+    def finite(self, dataset: str, role: str) -> list[float]:
+        """The finite of these epsilons."""
+        return [epsilon for epsilon in self.epsilons(dataset, role) if not math.isinf(epsilon)]
+
     def best(self, dataset: str, role: str, most: float = math.inf) -> Value | None:
         """The highest number of a role at finite epsilons up to `most`."""
-        epsilons = [e for e in self.epsilons(dataset, role) if e <= most and not math.isinf(e)]
-        values = [self.values[dataset, role, epsilon] for epsilon in epsilons]
-        return max(values, key=lambda value: value.number, default=None)
+        return highest(self.values[dataset, role, e] for e in self.finite(dataset, role) if e <= most)
 
     def pairs(
         self, left: str, right: str, datasets: Sequence[str] = (), private: bool = True
@@ -118,27 +143,86 @@ class Scores:
 
     def in_order(self, role: str, wanted: Callable[[Run], bool] = lambda run: True) -> list[list[Run]]:
         """Lists of a role's runs in order, one per data set and epsilon."""
-        groups: dict[tuple, list[Run]] = {}
-        for run in self.of_role(role):
-            if wanted(run):
-                groups.setdefault((run.dataset, run.epsilon, run.n), []).append(run)
-        return list(groups.values())
+        return grouped(filter(wanted, self.of_role(role)), lambda run: (run.dataset, run.epsilon, run.n))
 
 
-def up(
-    groups: Sequence[Sequence[Run]], value: Callable[[Run], Value | None] = lambda run: run.accuracy
-) -> list[tuple[str, Value | None, Value | None]]:
+def places(scores: Scores, data: str, role: str | None = None) -> list[str]:
+    """A data set with each backbone (of a role), in the order of the roles' lists."""
+    runs = scores.runs if role is None else scores.of_role(role)
+    return list(dict.fromkeys(run.dataset for run in runs if run.data == data))
+
+
+def keeps(ledger: Mapping, epsilon: float) -> bool:
+    """Whether a cell's guarantee is proved at no more than its finite epsilon."""
+    return math.isinf(epsilon) or (ledger["guarantee"] == "proved" and ledger["epsilon"] <= epsilon)
+
+
+def accuracy(run: Run) -> Value | None:
+    """The accuracy of a run."""
+    return run.accuracy
+
+
+def on_training(run: Run) -> Value | None:
+    """A cell's accuracy on its training records; None where the study does not measure it."""
+    return _over_seeds(run, lambda row: row[ON_TRAINING])
+
+
+def gap(run: Run) -> Value | None:
+    """The accuracy on training records minus that on the test split."""
+    return _over_seeds(run, lambda row: row[ON_TRAINING] - row["top1"])
+
+
+def _over_seeds(run: Run, of: Callable[[Mapping], float]) -> Value | None:
+    rows = [row for row in run.metrics.get("seeds", ()) if ON_TRAINING in row]
+    return value_of([of(row) for row in rows]) if rows else None
+
+
+def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
+    """The mean of a metric over seeds with its standard error, in percent."""
+    scale = 1.0 if metric_of(metric).percent else 100.0
+    mean, _, std = mean_median_std([scale * value for value in numbers])
+    return Value(mean, std / math.sqrt(len(numbers)) if len(numbers) > 1 else None)
+
+
+def printed_value(row: Mapping[str, str], runs: int = 5) -> Value:
+    """A printed number; its standard deviation over so many runs gives a standard error, without one it is exact."""
+    return Value(float(row["value"]), float(row["std"]) / math.sqrt(runs) if row["std"] else 0.0)
+
+
+def up(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
     """(name, later, earlier) for each pair of neighbours in lists of runs."""
     return [
-        (f"{later.dataset} {number(later.epsilon)}, {later.entry}", value(later), value(earlier))
+        (f"{later.at}, {later.entry}", value(later), value(earlier))
         for group in groups
-        for earlier, later in zip(group, group[1:], strict=False)
+        for earlier, later in pairwise(group)
     ]
 
 
-def ends(groups: Sequence[Sequence[Run]], **value) -> list[tuple[str, Value | None, Value | None]]:
+def ends(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
     """(name, last, first) for each list of runs."""
-    return up([[group[0], group[-1]] for group in groups if len(group) > 1], **value)
+    return up([[group[0], group[-1]] for group in groups if len(group) > 1], value)
+
+
+def curve_value(run: Run, epsilon: float) -> Value | None:
+    """The accuracy of a run at the last point where it had spent at most `epsilon`; None before the first point."""
+    within = [point for point in run.curve if point.spent is not None and point.spent <= epsilon]
+    return within[-1].accuracy if within else None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence for judging the claims of a paper with roles.
+
+    The paper's accuracies and ours, its rows of hyperparameters.csv and results.csv, what our accuracies are (areas
+    under curves stand in percent, too), and why other cells of ours are no evidence, a sentence each.
+    """
+
+    printed: Scores
+    ours: Scores
+    hyperparameters: Sequence[Mapping[str, str]] = ()
+    rows: Sequence[Mapping[str, str]] = ()
+    metric: str = "top1"
+    left_out: Sequence[str] = ()
 
 
 _LEFT_OUT = 0.99  # of the records: what is left when matches of public images are left out

@@ -1,60 +1,34 @@
-"""Claims of tramer2021 about accuracies at a budget, and without one (sections 1 to 3, appendices C.4, C.5, D.4)."""
+"""Claims of tramer2021 about accuracies at a budget, and without one (sections 1 to 3, appendices C.4, C.5, D.3, D.4),
+and about more data and other features (section 5, appendices A, C.7): judges, and what comparisons in
+workflow/published/claims/tramer2021.yaml compare."""
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise, product
 from operator import itemgetter
 
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.tables.claims.finding import (
-    CELLS,
-    FAILS,
-    HOLDS,
-    Finding,
-    Part,
-    by_roles,
-    number,
-    on_cells,
-    undecided,
-)
-from dpstudy.tables.claims.grid import Value, compare
+from dpstudy.tables.claims.finding import CELLS, PRINTED, Finding, Part, decided, noted, on_cells, undecided
+from dpstudy.tables.claims.grid import Triples, Value, compare, number
 from dpstudy.tables.claims.names import MODELS
-from dpstudy.tables.claims.role_evidence import Evidence, curve_value
-from dpstudy.tables.claims.scores import Run, Scores
-from dpstudy.tables.claims.training_accuracy import gap, on_training
-from dpstudy.tables.claims.tramer2021_printed import PRIOR, level
+from dpstudy.tables.claims.scores import Evidence, Scores, curve_value, gap, grouped, on_training
+from dpstudy.tables.claims.tramer2021_printed import CIFAR, RECORDS, level
 
-MNIST, FASHION, CIFAR = "MNIST", "Fashion-MNIST", "CIFAR-10"
 _FEWER = "Cells on fewer records than the paper's are not compared with its numbers"
 _PRIOR_CIFAR = (66.2, 7.53)  # the best CNN before, and its epsilon
 _STATED_CIFAR = 2.6  # where the paper matches it
-_ALIKE = 0.2  # points that Table 19 differs by at most
 
 
-def linear_over_cnns(evidence: Evidence) -> Finding:
-    """Judge the claim: linear models on ScatterNet features beat CNNs at every epsilon up to 3."""
-
-    def along(scores: Scores) -> list[tuple[str, Value | None, Value]]:
-        return [
-            (f"{run.dataset} {point.spent:.2f}", curve_value(linear, point.spent), point.accuracy)
-            for run in scores.of_role("cnn")
-            for linear in scores.of_role("linear")
-            if (linear.dataset, linear.n, linear.epsilon) == (run.dataset, run.n, run.epsilon)
-            for point in run.curve
-            if point.spent is not None and point.spent <= 3
-        ]
-
-    def parts(scores: Scores) -> list[Part]:
-        at_their_best = [(d, scores.best(d, "linear", 3), scores.best(d, PRIOR)) for d in scores.datasets]
-        every = [
-            Part.of("Linear over CNN", scores.pairs("linear", "cnn")),
-            Part.of("Linear over earlier results at the same ε", scores.pairs("linear", PRIOR)),
-            Part.not_below("Linear up to ε = 3 not below the best earlier result at any ε", at_their_best),
-            Part.of("Along training, when the CNN had spent as much", along(scores)),
-        ]
-        return [every[0], *(part for part in every[1:] if part.counted)]  # a study may compare in one way only
-
-    return by_roles(evidence, parts, "linear and cnn")
+def along_training(scores: Scores) -> Triples:
+    """(point of a CNN's curve up to epsilon 3, linear model when it had spent as much, CNN)."""
+    return [
+        (f"{run.dataset} {point.spent:.2f}", curve_value(linear, point.spent), point.accuracy)
+        for run, linear in product(scores.of_role("cnn"), scores.of_role("linear"))
+        if (linear.dataset, linear.n, linear.epsilon) == (run.dataset, run.n, run.epsilon)
+        for point in run.curve
+        if point.spent is not None and point.spent <= 3
+    ]
 
 
 def budget_on_cifar(evidence: Evidence) -> Finding:
@@ -68,27 +42,25 @@ def budget_on_cifar(evidence: Evidence) -> Finding:
     points = [(point.spent, point.accuracy) for run in runs for point in run.curve if point.spent is not None]
     points.sort(key=itemgetter(0))
     reached = [spent for spent, accuracy in points if accuracy.number >= goal]
-    few = level(evidence.ours, CIFAR, Value(goal)) is None
     last = max((run.curve[-1].accuracy for run in runs), key=lambda value: value.number)
-    if not reached:
+    if reached:
+        here = f"{goal} % is first reached at a certified ε = {upper_bound(reached[0], places=2)}"
+    else:
         here = f"{goal} % is not reached: the last point has {last.mean:.2f} %"
-        if few:
-            return undecided(f"{here}. {_FEWER}", printed)
+    if level(evidence.ours, CIFAR, Value(goal)) is None:
+        return undecided(f"{here}. {_FEWER}", printed)
+    if not reached:
         if compare(last, Value(goal)) == 0:
             return undecided(f"{here}, which is within the noise", printed)
-        return Finding(FAILS, CELLS, printed, here)
-    here = f"{goal} % is first reached at a certified ε = {upper_bound(reached[0], places=2)}"
-    if few:
-        return undecided(f"{here}. {_FEWER}", printed)
-    above = [spent for spent, accuracy in points if compare(accuracy, Value(goal)) == 1]
-    if not above:
+        return decided(False, CELLS, printed, here)
+    above = next((spent for spent, accuracy in points if compare(accuracy, Value(goal)) == 1), None)
+    if above is None:
         return undecided(f"{here}, and nowhere passed by more than the noise", printed)
-    passed = upper_bound(above[0], places=2)
-    here += f", passed by more than the noise at {passed}; e^({before} - {passed}) = "
-    here += f"{math.exp(before - above[0]):.0f}"
-    if reached[0] < before <= above[0]:
+    passed = upper_bound(above, places=2)
+    here += f", passed by more than the noise at {passed}; e^({before} - {passed}) = {math.exp(before - above):.0f}"
+    if reached[0] < before <= above:
         return undecided(here, printed)
-    return Finding(HOLDS if above[0] < before else FAILS, CELLS, printed, here)
+    return decided(above < before, CELLS, printed, here)
 
 
 def end_points(evidence: Evidence) -> Finding:
@@ -99,7 +71,6 @@ def end_points(evidence: Evidence) -> Finding:
         for run in runs
         if (target := level(evidence.ours, run.dataset, evidence.printed.get(run.dataset, run.role, run.epsilon)))
     ]
-    part = Part.not_below("End of the curve not below the printed one", triples)
     stops = [
         f"{run.dataset} {run.role} at ε ≤ {e}: {value.mean:.1f}"
         for run in runs
@@ -107,65 +78,109 @@ def end_points(evidence: Evidence) -> Finding:
         for e in (1, 2)
         if (value := curve_value(run, e))
     ]
-    finding = on_cells([part], "The study has no training curves in the roles linear and cnn with a printed end point")
-    return replace(finding, here=". ".join([finding.here, *([", ".join(stops)] if stops else [])]))
+    part = Part.of("End of the curve not below the printed one", triples, margin=0.0)
+    missing = "The study has no training curves in the roles linear and cnn with a printed end point"
+    return noted(on_cells([part], missing), here=", ".join(stops))
 
 
-def poisson_and_shuffle(evidence: Evidence) -> Finding:
-    """Judge the claim: Poisson sampling and shuffling give similar accuracy."""
+def by_sampling(scores: Scores) -> Triples:
+    """(place and model, its accuracy with Poisson sampling, with shuffled batches)."""
+    roles = {role for _, role, _ in scores.values}
+    sampled = {model: f"{model}-poisson" if f"{model}-poisson" in roles else model for model in MODELS}
+    return [
+        (f"{name} {model}", poisson, shuffled)
+        for model in MODELS
+        for name, poisson, shuffled in scores.pairs(sampled[model], f"{model}-shuffle")
+    ]
 
-    def parts(scores: Scores) -> list[Part]:
-        triples = []
-        for model in MODELS:
-            poisson = f"{model}-poisson" if any(key[1] == f"{model}-poisson" for key in scores.values) else model
-            triples += [
-                (f"{name} {model}", left, right) for name, left, right in scores.pairs(poisson, f"{model}-shuffle")
-            ]
-        return [
-            Part.not_below(f"Poisson no more than {_ALIKE} points below shuffled batches", triples, _ALIKE),
-            Part.not_below(
-                f"Shuffled batches no more than {_ALIKE} points below Poisson",
-                [(name, shuffle, poisson) for name, poisson, shuffle in triples],
-                _ALIKE,
-            ),
-        ]
 
-    return by_roles(evidence, parts, "linear, linear-shuffle, cnn and cnn-shuffle", about_the_tables=True)
+def by_iteration(scores: Scores) -> Triples:
+    """(place, linear model by DP-SGD, by iteration) at the epsilons that Figure 10 shows."""
+    return [
+        (f"{CIFAR} {number(e)}", scores.get(CIFAR, "linear", e), scores.get(CIFAR, "iteration", e))
+        for e in scores.epsilons(CIFAR, "iteration")
+        if 1 <= e <= 3
+    ]
 
 
 def tighter_analysis(evidence: Evidence) -> Finding:
     """Judge the claim: a tighter analysis of DP-SGD would not close the gap."""
-    known = [run for run in evidence.ours.of_role("linear-printed") if run.ledger["epsilon"] is not None]
     spent = ", ".join(
         f"{run.dataset}: {upper_bound(run.ledger['epsilon'], places=2)} instead of {number(run.epsilon)}"
-        for run in known
+        for run in evidence.ours.of_role("linear-printed")
+        if run.ledger["epsilon"] is not None
     )
     why = "It is about every analysis that there could be, and rests on another paper's audits"
     return undecided(f"{why}. What PLD certifies of the paper's own noise: {spent}" if spent else why)
 
 
-def underfitting(evidence: Evidence) -> Finding:
-    """Judge the claim: private models underfit, so that they are worse on training records too.
+def without_and_with_privacy(scores: Scores, ahead: bool) -> Triples:
+    """(place and model, without privacy, with it) on training records.
 
-    They stay below the same models without privacy there, and are less ahead of test records.
-
-    They are less ahead there of test records.
+    Args:
+        ahead: compare how much higher accuracy is there than on test records.
     """
-    pairs = [
-        (f"{private.dataset} {private.role} {number(private.epsilon)}", private, free)
+    value = gap if ahead else on_training
+    return [
+        (f"{private.dataset} {private.role} {number(private.epsilon)}", value(free), value(private))
         for role in MODELS
-        for free in evidence.ours.of_role(f"nonprivate-{role}")
-        for private in evidence.ours.of_role(role)
-        if (private.dataset, private.n) == (free.dataset, free.n) and not math.isinf(private.epsilon)
+        for free, private in product(scores.of_role(f"nonprivate-{role}"), scores.of_role(role))
+        if (private.dataset, private.n) == (free.dataset, free.n) and private.private
     ]
-    return on_cells(
-        [
-            Part.of("On training records without privacy over private", _values(pairs, on_training)),
-            Part.of("Ahead on training records of test records, without privacy over private", _values(pairs, gap)),
-        ],
-        "The study does not measure accuracy on training records (train_top1) of models with and without privacy",
-    )
 
 
-def _values(pairs: list[tuple[str, Run, Run]], of: Callable[[Run], Value | None]):
-    return [(name, of(free), of(private)) for name, private, free in pairs]
+def by_records(
+    scores: Scores, left: Sequence[str], right: Sequence[str], least: int = 0, most: float = math.inf
+) -> Triples:
+    """(name, left, right) of private CIFAR-10 models in these roles, with so many records."""
+    return [
+        (f"{a.role} and {b.role}, {a.n:,} records, ε = {number(a.epsilon)}", a.accuracy, b.accuracy)
+        for one, other in product(left, right)
+        for a, b in product(scores.of_any_size(one), scores.of_any_size(other))
+        if a.dataset == CIFAR and (a.dataset, a.n, a.epsilon) == (b.dataset, b.n, b.epsilon)
+        if a.private and least <= a.n <= most
+    ]
+
+
+def longer_with_more_data(evidence: Evidence) -> Finding:
+    """Judge the claim: with more data, more steps and higher rates are best (Table 16)."""
+    rising, texts = [], []
+    for rows in grouped((r for r in evidence.hyperparameters if r["table"] == "16"), itemgetter("model", "parameter")):
+        rows.sort(key=lambda row: int(row["dataset"].partition("N=")[2].removesuffix("K)")))
+        values = [Fraction(row["value"]) for row in rows]
+        rising.append(all(a <= b for a, b in pairwise(values)) and values[0] < values[-1])
+        name = "epochs" if rows[0]["parameter"].startswith("epochs") else "base rate"
+        texts.append(f"{rows[0]['model']}: {name} {', '.join(map(str, values))}")
+    text = ", ".join(texts)
+    text = f"{sum(rising)} of {len(rising)} series of Table 16 rise with N and never fall. {text}"
+    return decided(bool(rising) and all(rising), PRINTED, text)
+
+
+def pseudo_labelled(scores: Scores) -> Triples:
+    """(model, with more records than CIFAR-10 has, with these alone), without privacy."""
+    return [
+        (f"{run.role.removeprefix('nonprivate-')}, {run.n:,} records", run.accuracy, base.accuracy)
+        for role in (f"nonprivate-{model}" for model in MODELS)
+        for run, base in product(scores.of_any_size(role), repeat=2)
+        if run.dataset == base.dataset == CIFAR and run.n > RECORDS[CIFAR] == base.n
+    ]
+
+
+def costs_of_more_features(scores: Scores) -> Triples:
+    """(cell, what privacy costs with more random features, with fewer), of one data set and epsilon."""
+    runs = scores.of_role("random-patches")  # of one data set and epsilon: from few features to many
+    costs = [
+        ((run.dataset, run.epsilon), run.entry, free.accuracy - run.accuracy)
+        for run, free in product(runs, repeat=2)
+        if (free.dataset, free.entry) == (run.dataset, run.entry) and not free.private and run is not free
+    ]
+    return [(b[1], b[2], a[2]) for i, a in enumerate(costs) for b in costs[i + 1 :] if a[0] == b[0]]
+
+
+def scatternet_and_random(scores: Scores) -> Triples:
+    """(cell, linear model on ScatterNet features, on random ones)."""
+    return [
+        (f"{run.entry}, ε = {number(run.epsilon)}", scores.get(run.dataset, "linear", run.epsilon), run.accuracy)
+        for run in scores.of_role("random-patches")
+        if run.private
+    ]

@@ -14,35 +14,19 @@ from dpstudy.privacy.noise_levels import noise_level
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.published import tramer2021 as plain_conversion
 from dpstudy.privacy.renyi import rdp_curve
-from dpstudy.tables.claims.finding import (
-    CELLS,
-    COMPUTED,
-    FAILS,
-    HOLDS,
-    PRINTED,
-    Finding,
-    Part,
-    by_roles,
-    decided,
-    number,
-)
-from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Finding, Part, by_roles, decided
+from dpstudy.tables.claims.grid import Value, number
 from dpstudy.tables.claims.names import MODELS
-from dpstudy.tables.claims.role_evidence import Evidence
-from dpstudy.tables.claims.scores import Scores
-from dpstudy.tables.claims.tramer2021_accuracy import CIFAR, FASHION, MNIST
-from dpstudy.tables.claims.tramer2021_printed import PAPER
+from dpstudy.tables.claims.scores import Evidence, Scores
+from dpstudy.tables.claims.tramer2021_printed import CIFAR, FASHION, MNIST, PAPER
 from dpstudy.tables.printed_layers import parameters, table_4
 
+_IN_TABLE_4 = {"linear": "ScatterNet+Linear", "scatter-cnn": "ScatterNet+CNN", "cnn": "End-to-end CNN"}
 TABLE_4 = {  # (data set, role) -> the model's name there
-    **{(name, "linear"): "ScatterNet+Linear (MNIST and Fashion-MNIST)" for name in (MNIST, FASHION)},
-    **{(name, "scatter-cnn"): "ScatterNet+CNN (MNIST and Fashion-MNIST)" for name in (MNIST, FASHION)},
-    **{(name, "cnn"): "End-to-end CNN (MNIST and Fashion-MNIST)" for name in (MNIST, FASHION)},
-    (CIFAR, "linear"): "ScatterNet+Linear (CIFAR-10)",
-    (CIFAR, "scatter-cnn"): "ScatterNet+CNN (CIFAR-10)",
-    (CIFAR, "cnn"): "End-to-end CNN (CIFAR-10)",
-    (CIFAR, "cnn-smaller"): "End-to-end CNN, smaller (CIFAR-10)",
-}
+    (dataset, role): f"{model} ({'CIFAR-10' if dataset == CIFAR else 'MNIST and Fashion-MNIST'})"
+    for dataset in (MNIST, FASHION, CIFAR)
+    for role, model in _IN_TABLE_4.items()
+} | {(CIFAR, "cnn-smaller"): "End-to-end CNN, smaller (CIFAR-10)"}
 AS_MANY = 90.0  # percent of another model's parameters that read as "as many"
 ROUNDING = 1000  # Table 4 counts in thousands, some cut off, some rounded
 CONSTANT = 0.15  # relative spread of sigma/sqrt(B/N) over B = 512 to 16384 that reads as constant
@@ -62,11 +46,11 @@ def sizes_and_accuracy(evidence: Evidence) -> Finding:
 
     def parts(scores: Scores) -> list[Part]:
         sizes = _sizes(evidence, scores)
-        ratios = []
-        for dataset in (MNIST, FASHION, CIFAR):
-            ours, other = (sizes.get((dataset, r)) for r in ("linear", "cnn-smaller" if dataset == CIFAR else "cnn"))
-            if ours and other:
-                ratios.append((dataset, Value(100 * ours / other), Value(AS_MANY)))
+        ratios = [
+            (dataset, Value(100 * sizes[dataset, "linear"] / sizes[dataset, other]), Value(AS_MANY))
+            for dataset, other in ((MNIST, "cnn"), (FASHION, "cnn"), (CIFAR, "cnn-smaller"))
+            if sizes.get((dataset, "linear")) and sizes.get((dataset, other))
+        ]
         gaps = []
         for epsilon in scores.epsilons(CIFAR, "cnn-smaller"):
             linear, cnn, smaller = (scores.get(CIFAR, role, epsilon) for role in ("linear", "cnn", "cnn-smaller"))
@@ -94,14 +78,10 @@ def counts_follow(evidence: Evidence) -> Finding:
     expected = {model for model in counted if model.startswith("ScatterNet+CNN")}
     text = ", ".join(f"{model} {ours:,} against {theirs // 1000}K" for model, (ours, theirs) in counted.items())
     small, large = sorted(expected, reverse=True)
-    text += (
-        f". {parameters(small, [0, 1]):,} without Table 8's poolings, {parameters(large, [1]):,} with one of Table 9's"
-    )
-    here = ", ".join(
-        f"{dataset} {role} {size:,}"
-        for (dataset, role), size in _sizes(evidence, evidence.ours).items()
-        if (dataset, role) in TABLE_4
-    )
+    text += f". {parameters(small, [0, 1]):,} without Table 8's poolings, "
+    text += f"{parameters(large, [1]):,} with one of Table 9's"
+    sizes = _sizes(evidence, evidence.ours).items()
+    here = ", ".join(f"{dataset} {role} {n:,}" for (dataset, role), n in sizes if (dataset, role) in TABLE_4)
     return decided(wrong == expected, COMPUTED, text, here)
 
 
@@ -118,11 +98,12 @@ def noise_and_rate(evidence: Evidence) -> Finding:
 @cache
 def _constant(batch: int) -> float:
     rate = batch / _RECORDS
-
-    def events(scale: float) -> tuple[Event, ...]:
-        return (Event("gradient", "gaussian", scale, 1.0, round(_EPOCHS / rate), "poisson", rate),)
-
+    events = partial(_gradients, steps=round(_EPOCHS / rate), rate=rate)
     return calibrate(events, Budget(_EPSILON, _DELTA, "tramer2021")) / math.sqrt(rate)
+
+
+def _gradients(scale: float, steps: int, rate: float) -> tuple[Event, ...]:
+    return (Event("gradient", "gaussian", scale, 1.0, steps, "poisson", rate),)
 
 
 def normalisation_privacy(evidence: Evidence) -> Finding:
@@ -139,20 +120,18 @@ def normalisation_privacy(evidence: Evidence) -> Finding:
 
 def plain_conversion_valid(evidence: Evidence) -> Finding:
     """Judge Lemma B.4: the conversion epsilon + log(1/delta)/(alpha - 1)."""
-    pairs = {}
-    for sigma in (0.5, 1.0, 2.0, 8.0):
-        release = [Event("release", "gaussian", sigma, 1.0)]
-        pairs[sigma] = plain_conversion(release, _DELTA), epsilon_of(composed_mu(release), _DELTA)
-    text = ", ".join(
-        f"σ = {sigma:g}: {_printed(bound)} against {_printed(exact)}" for sigma, (bound, exact) in pairs.items()
-    )
+    sigmas = (0.5, 1.0, 2.0, 8.0)
+    releases = [[Event("release", "gaussian", sigma, 1.0)] for sigma in sigmas]
+    pairs = [(plain_conversion(one, _DELTA), epsilon_of(composed_mu(one), _DELTA)) for one in releases]
+    compared = [f"{_printed(bound)} against {_printed(exact)}" for bound, exact in pairs]
+    text = ", ".join(f"σ = {sigma:g}: {both}" for sigma, both in zip(sigmas, compared, strict=True))
     text = f"One Gaussian release, by the lemma against exactly: {text}. Valid, and looser"
-    runs = [run for run in evidence.ours.of_role("linear-printed") if run.ledger["epsilon"] is not None]
     here = ", ".join(
         f"{run.dataset}: noise for ε = {number(run.epsilon)} by the lemma certifies {_printed(run.ledger['epsilon'])}"
-        for run in runs
+        for run in evidence.ours.of_role("linear-printed")
+        if run.ledger["epsilon"] is not None
     )
-    return decided(all(bound >= exact for bound, exact in pairs.values()), COMPUTED, text, here)
+    return decided(all(bound >= exact for bound, exact in pairs), COMPUTED, text, here)
 
 
 def _printed(epsilon: float) -> str:
@@ -172,29 +151,23 @@ def scatternet_shapes(evidence: Evidence) -> Finding:
     }
     differing = [name for name, features in seen.items() if features != widths[name]]
     here = ", ".join(f"{name}: linear models of {features:,} features" for name, features in seen.items())
-    if seen:
-        return Finding(FAILS if wrong or differing else HOLDS, CELLS, text, here)
-    return decided(not wrong, COMPUTED, text)
+    return decided(not wrong and not differing, CELLS if seen else COMPUTED, text, here)
 
 
 def common_settings(evidence: Evidence) -> Finding:
     """Judge the claim: C = 0.1, momentum 0.9 and delta = 1e-5 in all private runs."""
     wanted = {"clipping_norm": "0.1", "momentum": "0.9"}
-    rows = [
-        row for row in evidence.hyperparameters if row["parameter"] in wanted and row["table"] in ("10", "12", "15")
-    ]
-    same = [row for row in rows if row["value"] == wanted[row["parameter"]]]
-    printed = f"{len(same)} of {len(rows)} rows of Tables 10, 12 and 15 with a clipping norm or a momentum"
-    runs = [run for run in evidence.ours.of_role(*MODELS) if not math.isinf(run.epsilon)]
-    if not runs or len(same) < len(rows):
-        return decided(bool(rows) and len(same) == len(rows), PRINTED, printed)
-    alike = [run for run in runs if _is_common(run.metrics["hyperparameters"]) and run.ledger["delta"] == _DELTA]
-    here = f"{len(alike)} of {len(runs)} private cells: momentum 0.9, C = 0.1, δ = 1e-5"
-    return Finding(HOLDS if len(alike) == len(runs) else FAILS, CELLS, printed, here)
-
-
-def _is_common(hyperparameters) -> bool:
-    return all(hyperparameters.get(key) == value for key, value in _COMMON.items())
+    rows = [r for r in evidence.hyperparameters if r["parameter"] in wanted and r["table"] in ("10", "12", "15")]
+    same = sum(row["value"] == wanted[row["parameter"]] for row in rows)
+    printed = f"{same} of {len(rows)} rows of Tables 10, 12 and 15 with a clipping norm or a momentum"
+    runs = [run for run in evidence.ours.of_role(*MODELS) if run.private]
+    if not runs or same < len(rows):
+        return decided(bool(rows) and same == len(rows), PRINTED, printed)
+    alike = sum(
+        _COMMON.items() <= run.metrics["hyperparameters"].items() and run.ledger["delta"] == _DELTA for run in runs
+    )
+    here = f"{alike} of {len(runs)} private cells: momentum 0.9, C = 0.1, δ = 1e-5"
+    return decided(alike == len(runs), CELLS, printed, here)
 
 
 def iteration_noise(evidence: Evidence) -> Finding:
@@ -213,15 +186,11 @@ def iteration_noise(evidence: Evidence) -> Finding:
 
 def _noise_levels(epsilons: Sequence[str], accounting: str) -> tuple[str, bool]:
     """What both need, as text, and whether iteration needs less where the paper says so and nowhere else."""
-    levels = {epsilon: _levels(epsilon, accounting) for epsilon in epsilons}
-    as_stated = [
-        (iterated < sgd) == (not _LEAST <= float(epsilon) <= _MOST) for epsilon, (sgd, iterated) in levels.items()
-    ]
-    text = ", ".join(
-        f"ε = {epsilon}: {'none' if math.isinf(sgd) else f'{sgd:.2f}'} and {iterated:.2f}"
-        for epsilon, (sgd, iterated) in levels.items()
-    )
-    return f"σ of DP-SGD and of iteration at {text}", all(as_stated)
+    levels = [(e, *_levels(e, accounting)) for e in epsilons]
+    as_stated = all((iterated < sgd) == (not _LEAST <= float(e) <= _MOST) for e, sgd, iterated in levels)
+    sgds = ["none" if math.isinf(sgd) else f"{sgd:.2f}" for _, sgd, _ in levels]
+    text = ", ".join(f"ε = {e}: {sgd} and {iterated:.2f}" for (e, _, iterated), sgd in zip(levels, sgds, strict=True))
+    return f"σ of DP-SGD and of iteration at {text}", as_stated
 
 
 @cache
@@ -239,43 +208,20 @@ def _levels(epsilon: str, accounting: str) -> tuple[float, float]:
 
 def more_steps_for_more_records(evidence: Evidence) -> Finding:
     """Judge the claim: with more records DP-SGD can take more steps, or less noise, for the same epsilon."""
-    steps, levels = zip(*(_steps_and_noise(records) for records in _MORE_RECORDS), strict=True)
+    found = [(records, *_steps_and_noise(records)) for records in _MORE_RECORDS]
     text = ", ".join(
-        f"N = {records:,}: {taken:,} steps with σ = {levels[0]:.2f}, or σ = {level:.2f} for {_STEPS}"
-        for records, taken, level in zip(_MORE_RECORDS, steps, levels, strict=True)
+        f"N = {records:,}: {steps:,} steps with σ = {found[0][2]:.2f}, or σ = {level:.2f} for {_STEPS}"
+        for records, steps, level in found
     )
-    rising = all(one < other for one, other in pairwise(steps))
-    falling = all(one > other for one, other in pairwise(levels))
-    return decided(rising and falling, COMPUTED, f"Certified, ε = {_EPSILON}, δ = 1/(2N), batches of {_BATCH}: {text}")
+    better = all(few[1] < many[1] and few[2] > many[2] for few, many in pairwise(found))
+    return decided(better, COMPUTED, f"Certified, ε = {_EPSILON}, δ = 1/(2N), batches of {_BATCH}: {text}")
 
 
 @cache
 def _steps_and_noise(records: int) -> tuple[int, float]:
     """How many steps the noise allows that the fewest records need for _STEPS, and how little noise _STEPS need."""
-    rate, budget = _BATCH / records, Budget(_EPSILON, 1 / (2 * records))
-
-    def events(scale: float, steps: int) -> tuple[Event, ...]:
-        return (Event("gradient", "gaussian", scale, 1.0, steps, "poisson", rate),)
-
+    budget, events = Budget(_EPSILON, 1 / (2 * records)), partial(_gradients, rate=_BATCH / records)
     level = calibrate(partial(events, steps=_STEPS), budget)
     if records == _MORE_RECORDS[0]:
         return _STEPS, level
     return affordable(partial(events, _steps_and_noise(_MORE_RECORDS[0])[1]), budget), level
-
-
-def iteration_accuracy(evidence: Evidence) -> Finding:
-    """Judge the claim: amplification by iteration is worse than DP-SGD for epsilon from 1 to 3."""
-
-    def parts(scores: Scores) -> list[Part]:
-        pairs = [
-            (
-                f"{CIFAR} {number(epsilon)}",
-                scores.get(CIFAR, "linear", epsilon),
-                scores.get(CIFAR, "iteration", epsilon),
-            )
-            for epsilon in scores.epsilons(CIFAR, "iteration")
-            if 1 <= epsilon <= 3
-        ]
-        return [Part.of("DP-SGD over amplification by iteration", pairs)]
-
-    return by_roles(evidence, parts, "linear and iteration (CIFAR-10)")

@@ -11,8 +11,8 @@ from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.ceiling import published_ceiling
-from dpstudy.tables.claims.finding import number
 from dpstudy.tables.claims.gather import PRIVATE_SETS, printed_grid
+from dpstudy.tables.claims.grid import number
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import PAPER, TEXT, mapping
 from dpstudy.tables.names import check_names, datasets_of
