@@ -78,7 +78,11 @@ def _alone(name: str, threads: int) -> tuple[str, int, str, float]:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     torch.set_num_threads(threads)
     started = time.process_time()
-    return *tried(name), time.process_time() - started
+    try:
+        outcome = tried(name)
+    except (MemoryError, RuntimeError) as error:  # torch's for memory that there is not
+        outcome = f"failed: {str(error).splitlines()[0]}", 0, f"timm:{name}"
+    return *outcome, time.process_time() - started
 
 
 def run(threads: int, repeats: int) -> None:
