@@ -1,6 +1,7 @@
 """Claims of de2022 about its audit, judged by black-box attacks on a study's cells."""
 
 import dataclasses
+import math
 
 import pytest
 
@@ -14,7 +15,7 @@ BLANK, COPIES, PROTOCOL = "blank-canary", "audit-with-copies", "protocol"
 BOUNDS = {(100, 1.0): 0.36, (100, 4.0): 2.4, (1000, 1.0): 0.3, (1000, 4.0): 1.1}
 
 
-def attacked(records, epsilon, bound, role="audit", distances=(0.5, 0.4), multiplicity=None):
+def attacked(records, epsilon, bound, role="audit", distances=(0.5, 0.4), multiplicity=None, pilot=1000):
     tried = [
         {"canary": canary, "learning_rate": rate, "clipping_norm": 1.0, "steps": 10, "distance": distance / rate}
         for rate in (1.0, 2.0)
@@ -24,6 +25,7 @@ def attacked(records, epsilon, bound, role="audit", distances=(0.5, 0.4), multip
         "records": records,
         "epsilon_lower": bound,
         "epsilon_certified": 0.99 * epsilon,
+        "pilot": pilot,
         "tried": tried,
         "chosen": max(tried, key=lambda one: one["distance"]),
         "held_out": 10,
@@ -73,6 +75,16 @@ def test_another_canary_that_is_easier_contradicts():
     found = judged(BLANK, Scores({}, [noisy]))
     assert (found.verdict, found.decided_by) == (FAILS, CELLS)
     assert "at 0 of 2 settings" in found.here and "another canary was chosen at |D| = 100, ε = 1" in found.here
+
+
+def test_a_lead_that_so_few_models_have_by_chance_decides_nothing():
+    for distances in ((0.5, 0.4), (0.4, 0.5)):
+        found = judged(BLANK, Scores({}, [attacked(100, 1.0, 0.3, distances=distances, pilot=50)]))
+        assert (found.verdict, found.decided_by) == (OPEN, "") and "undecided within the noise" in found.here
+    beyond = 2 * (2 / (math.pi * 50)) ** 0.5  # 0.226
+    for lead, verdict in ((0.02, HOLDS), (-0.02, OPEN)):
+        clear = attacked(100, 1.0, 0.3, distances=(0.4 + beyond + lead, 0.4), pilot=50)
+        assert judged(BLANK, Scores({}, [clear])).verdict == verdict
 
 
 def test_copies_that_change_the_bound_contradict():

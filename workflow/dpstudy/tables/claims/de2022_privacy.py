@@ -11,7 +11,7 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.printed import lower_bound
 from dpstudy.privacy.published import de2022 as renyi_epsilon
 from dpstudy.tables.claims.de2022_printed import CIFAR10, CIFAR100
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, Finding, decided, undecided
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, UNDECIDED, Finding, decided, undecided
 from dpstudy.tables.claims.grid import number
 from dpstudy.tables.claims.scores import Evidence, Run, grouped
 from dpstudy.tables.published import RESULTS, published_rows
@@ -242,21 +242,36 @@ def protocol(evidence: Evidence) -> Finding:
 
 
 def blank_canary(evidence: Evidence) -> Finding:
-    """Judge the claim: a blank image is the easiest canary to find, with the most distant losses in phase I."""
+    """Judge the claim: a blank image is the easiest canary to find, with the most distant losses in phase I.
+
+    What so few models tell apart by chance decides nothing: distances between Gaussians fitted to n losses a side have
+    a standard error of about (pi n)^(-1/2) where they are small.
+    """
     printed = "Table 9 has a blank image only; of the others nothing is printed"
-    won = counted = 0
+    won = clearly = lost = counted = 0
     for run in _attacked(evidence):
+        noise = 2 * math.sqrt(2 / (math.pi * run.black_box["pilot"]))  # two standard errors of a difference
         tried = grouped(run.black_box["tried"], lambda t: (t["learning_rate"], t["clipping_norm"], t.get("steps")))
-        settings = [{one["canary"]: one["distance"] for one in group} for group in tried]
-        several = [distances for distances in settings if len(distances) > 1 and "blank" in distances]
-        counted += len(several)
-        won += sum(distances["blank"] == max(distances.values()) for distances in several)
+        for group in tried:
+            blank = [one["distance"] for one in group if one["canary"] == "blank"]
+            others = [one["distance"] for one in group if one["canary"] != "blank"]
+            if blank and others:
+                lead = blank[0] - max(others)
+                counted += 1
+                won += lead >= 0
+                clearly += lead > noise
+                lost += lead < -noise
     if not counted:
         return undecided(f"{_NO_AUDIT}, with a blank image among several canaries", printed)
     runs = [run for run in _attacked(evidence) if run.black_box["chosen"]["canary"] != "blank"]
-    here = f"A blank image is the easiest to tell at {won} of {counted} settings of phase I"
-    here += f"; another canary was chosen at {', '.join(map(_name, runs))}" if runs else ", and chosen everywhere"
-    return decided(not runs and won > counted / 2, CELLS, printed, here)
+    here = (
+        f"A blank image is the easiest to tell at {won} of {counted} settings of phase I, beyond chance at {clearly}, "
+    )
+    here += f"another canary beyond chance at {lost}"
+    here += f"; another canary was chosen at {', '.join(map(_name, runs))}" if runs else "; chosen everywhere"
+    if not clearly + lost:
+        return undecided(f"{here}; {UNDECIDED}", printed)
+    return decided(not lost, CELLS, printed, here)
 
 
 def audit_with_copies(evidence: Evidence) -> Finding:
