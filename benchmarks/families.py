@@ -81,7 +81,7 @@ def _alone(name: str, threads: int) -> tuple[str, int, str, float]:
     try:
         outcome = tried(name)
     except (MemoryError, RuntimeError) as error:  # torch's for memory that there is not
-        outcome = f"failed: {str(error).splitlines()[0]}", 0, f"timm:{name}"
+        outcome = f"failed: {(str(error) or type(error).__name__).splitlines()[0]}", 0, f"timm:{name}"
     return *outcome, time.process_time() - started
 
 

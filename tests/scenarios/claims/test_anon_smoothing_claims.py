@@ -12,7 +12,7 @@ from dpstudy.tables.claims import anon_smoothing_experiments
 from dpstudy.tables.claims.anon_smoothing_experiments import label_gap
 from dpstudy.tables.claims.anon_smoothing_printed import PAPER
 from dpstudy.tables.claims.anon_smoothing_privacy import error_bound, local_sensitivity
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, MEASUREMENT, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import judge, judges
 from dpstudy.tables.claims.names import ROLES
@@ -53,8 +53,8 @@ def test_distances_between_neighbours_decide_what_is_compact(monkeypatch):
         ]
         monkeypatch.setattr(anon_smoothing_experiments, "published_rows", lambda path, paper, rows=rows: rows)
         found = FUNCTIONS["neighbour-distances"](evidence())
-        assert (found.verdict, found.decided_by) == (expected, COMPUTED)
-        assert f"features of a network: car {means[0]:g}, dog {means[1]:g}" in found.printed
+        assert (found.verdict, found.decided_by) == (expected, MEASUREMENT)
+        assert f"features of a network: car {means[0]:g}, dog {means[1]:g}" in found.here
 
 
 def test_verdicts_on_the_printed_numbers_alone():
@@ -69,7 +69,7 @@ def test_verdicts_on_the_printed_numbers_alone():
         ("3.2, Proposition 2", COMPUTED),
     ]
     assert [(section, by) for section, outcome, by in found if outcome == HOLDS] == [
-        ("Figure 1; 1", COMPUTED),
+        ("Figure 1; 1", MEASUREMENT),
         ("2; 4.2", COMPUTED),
     ]
     assert all(finding.here for _, finding in judged if finding.verdict == OPEN)

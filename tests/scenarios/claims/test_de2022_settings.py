@@ -7,7 +7,7 @@ import pytest
 from dpstudy.provenance.code import WORKFLOW
 from dpstudy.tables.claims import de2022_privacy, de2022_schedule, de2022_techniques
 from dpstudy.tables.claims.de2022_printed import PAPER
-from dpstudy.tables.claims.finding import COMPUTED, FAILS, HOLDS, OPEN, PRINTED, TIMED
+from dpstudy.tables.claims.finding import COMPUTED, FAILS, HOLDS, MEASUREMENT, OPEN, PRINTED
 from dpstudy.tables.claims.judge import judge
 from dpstudy.tables.published import TIMINGS, published_rows
 from tests.scenarios.claims.agreeing_de2022 import FUNCTIONS, ROWS, SETTINGS, evidence, verdict
@@ -68,7 +68,7 @@ def test_verdicts_on_the_printed_numbers_alone():
     assert [(section, by) for section, outcome, by in found if outcome == FAILS] == [
         ("4.1", PRINTED),
         ("4.2", PRINTED),
-        ("6", TIMED),
+        ("6", MEASUREMENT),
         ("A.2", PRINTED),
     ]
     assert [(section, by) for section, outcome, by in found if outcome == HOLDS] == [
@@ -128,12 +128,12 @@ def test_steps_in_proportion_to_epsilon():
 
 def test_private_training_takes_more_epochs_and_time(monkeypatch):
     text = FUNCTIONS[COST](evidence())
-    assert "all layers: 509 epochs with privacy, 5 without" in text.printed and verdict(COST) == (FAILS, TIMED)
+    assert "all layers: 509 epochs with privacy, 5 without" in text.printed and verdict(COST) == (FAILS, MEASUREMENT)
     assert "NF-ResNet-50 (TF32, H200) 1.4 times" in text.here and "(bfloat16, K = 16, H200) 1.4 times" in text.here
     slow = {"device": "TPUv3", "network": "NF-ResNet-50", "precision": "float32", "copies": "1", "times": "9"}
     with monkeypatch.context() as patched:
         patched.setattr(de2022_schedule, "published_rows", lambda path, paper: [slow])
-        assert verdict(COST) == (HOLDS, TIMED)
+        assert verdict(COST) == (HOLDS, MEASUREMENT)
     quick = with_setting("num_updates", "1000", table="23", epsilon="8")
     assert verdict(COST, settings=quick) == (FAILS, PRINTED)
 

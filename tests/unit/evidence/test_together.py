@@ -9,9 +9,11 @@ from dpstudy.config.loading import load
 from dpstudy.evidence import together
 from dpstudy.evidence.measured import Measured
 from dpstudy.evidence.together import NotRecordedError, judged_together
-from dpstudy.evidence.verdicts import pool
+from dpstudy.evidence.verdicts import Verdict, may_judge, pool
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
-from dpstudy.tables.claims.grid import Value
+from dpstudy.tables.claims.grid import Grid, Place, Value
+from dpstudy.tables.claims.judge import printed_claim
+from dpstudy.tables.published import claims_of
 from tests.unit.evidence.test_verdicts import OVER_CNNS, PATE, STUDY
 
 
@@ -139,6 +141,30 @@ def test_methods_are_compared_by_recorded_accuracies_too():
     assert pooled.verdict == HOLDS  # by more cells
     (pooled,) = of(pool([replace(own, cells=4, verdict=FAILS)], [own]), GROWS)
     assert pooled.verdict == FAILS
+
+
+def test_best_of_all_needs_all():
+    whole, place = {("LS", 1): 80.0, ("Newton", 1): 70.0}, Place("CIFAR-10", "Small")
+    values = {(place, *row, 0.5): Value(mean) for row, mean in whole.items()}
+    assert [one.number for one in Grid(values).leading(place, 0.5, [("LS", 1)])] == [80.0, 70.0]
+    more = Grid(values | {(place, "FC", 1, 1.0): Value(90.0)})  # was not run at 0.5
+    assert more.leading(place, 0.5, [("LS", 1)]) == (Value(80.0), None)
+
+
+def test_reduced_cells_do_not_confirm_what_the_printed_numbers_contradict():
+    contradicted = "Without privacy end-to-end CNNs match"
+    (printed,) = of(pool([]), contradicted)
+    assert (printed.verdict, printed.by) == (FAILS, "the printed numbers")
+    reduced = Verdict("tramer2021", printed.claim, "s", HOLDS, "numbers", "reduced", "half", "2026-11-29", 2)
+    assert of(pool([reduced]), contradicted) == [printed]
+    (full,) = of(pool([replace(reduced, kind="full", what="")]), contradicted)
+    assert (full.verdict, full.by) == (HOLDS, "s")
+
+
+def test_stand_ins_say_nothing_of_the_paper_s_own_tables():
+    about = next(row for row in claims_of("mehta2023").values() if "about_the_tables" in row)
+    for kind, judged in (("full", True), ("stand-in", False), ("reduced", False)):
+        assert may_judge("mehta2023", printed_claim(about), {}, kind) is judged
 
 
 def test_a_claim_that_needs_what_was_not_recorded_is_left_to_its_study(monkeypatch):

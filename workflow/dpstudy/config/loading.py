@@ -120,11 +120,11 @@ def _filled(entry: dict, place: str) -> dict:
 
 def _read_overrides(config: dict) -> None:
     """Numbers, and choices, of overrides as the methods want them to which they apply."""
-    for override in config["overrides"]:
+    for number, override in enumerate(config["overrides"]):
         for name in config["methods"].keys() & (matching(override["match"], "entry") or config["methods"]):
             rules = method_schema(config["methods"][name]["method"])
             override["set"] = _numbers(override["set"], {"properties": rules["properties"]})
-        complete_start("overrides", override["set"])
+        complete_start(f"overrides[{number}].set", override["set"])
 
 
 def _check_useful(config: dict) -> None:

@@ -160,12 +160,15 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
                 f"{place}: {path} does not exist; put the weights of {features['model']!r} there, as safetensors "
                 "(docs/features.md), or set data_root or DPSTUDY_DATA",
             )
+    entries = [(f"methods.{name}", entry) for name, entry in config["methods"].items()]
+    overrides = enumerate(config.get("overrides", ()))
+    for place, entry in [*entries, *((f"overrides[{number}].set", one["set"]) for number, one in overrides)]:
+        start = entry.get("start")
+        if isinstance(start, dict) and isinstance(start["weights"], dict):
+            yield from _not_installed(f"{place}.start.weights", start["weights"]["package"])
     for name, entry in config["methods"].items():
         start = entry.get("start")
-        if not isinstance(start, dict):
-            continue
-        if isinstance(start["weights"], dict):
-            yield from _not_installed(f"methods.{name}.start.weights", start["weights"]["package"])
+        if not isinstance(start, dict) or isinstance(start["weights"], dict):
             continue
         path = weights_file(config, start)
         if path is None:

@@ -63,24 +63,25 @@ def note_origin(place: str, options: dict, known: Package) -> None:
         raise StudyError(f"{place}.trained_on: {name} was trained on {known.trained_on}; leave it out")
 
 
-def complete_start(place: str, entry: dict) -> None:
-    """Say of a start from a package's weights what they were trained on.
+def complete_start(place: str, options: dict) -> None:
+    """Say of a start from a package's weights, in an entry or in what an override sets, what they were trained on.
+
+    What is not as the schema has it is left to the schema.
 
     Raises:
-        StudyError: no such package, or they are of another network or origin than the entry says.
+        StudyError: no such package, or something else is said of it.
     """
-    start = entry.get("start")
-    if isinstance(start, dict) and isinstance(start["weights"], dict):
-        known = packaged(f"{place}.start", start["weights"])
+    if known := _package_of_start(place, options):
+        start = options["start"]
         if "sha256" in start:
             raise StudyError(f"{place}.start.sha256: of a package it is known; leave it out")
         note_origin(f"{place}.start", start, known)
-        match = TIMM.fullmatch(entry.get("network", f"timm:{known.model}"))
-        if match is None or match[1] != known.model or match[3] == "+gn":
-            raise StudyError(
-                f"{place}.network: {start['weights']['package']} has the weights of {known.model!r}; write "
-                f"timm:{known.model} or timm:{known.model}+frozen"
-            )
+
+
+def _package_of_start(place: str, options: dict) -> Package | None:
+    start = options.get("start")
+    weights = start.get("weights") if isinstance(start, dict) else None
+    return packaged(f"{place}.start", weights) if isinstance(weights, dict) and "package" in weights else None
 
 
 def weights_name(start: dict) -> str:
@@ -103,6 +104,13 @@ def check_start(place: str, options: dict, config: dict) -> None:
             raise StudyError(f"{place}: the backbone {start!r} is a {trained}, not a {options['network']}")
     elif start is not None:
         check_origin(place, start, config)
+        entry = place.removesuffix(".start")
+        known, match = _package_of_start(entry, options), TIMM.fullmatch(options["network"])
+        if known and (match is None or match[1] != known.model or match[3] == "+gn"):
+            raise StudyError(
+                f"{entry}.network: {weights_name(start)} has the weights of {known.model!r}; write "
+                f"timm:{known.model} or timm:{known.model}+frozen"
+            )
 
 
 def check_origin(place: str, options: dict, config: dict) -> None:

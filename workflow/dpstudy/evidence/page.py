@@ -119,7 +119,7 @@ def _claims(pooled: Sequence[Pooled]) -> str:
     return (
         "\n## The claims\n\nBy the cells of recorded studies where some decide a claim, those at full size, all at "
         "once, before others;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or "
-        "by computation or a benchmark.\n[claims.csv](claims.csv) has each with its numbers.\n\n"
+        "by computation or a measurement.\n[claims.csv](claims.csv) has each with its numbers.\n\n"
         + table(("paper", *_VERDICTS), counts)
     )
 

@@ -125,4 +125,5 @@ def _verdicts(paper: str, names: str, kind: str, evidence: Any, lines: Sequence[
         if one.decided_by == CELLS or (one.verdict == OPEN and UNDECIDED in one.here):
             ((claim, _, _, here),) = claims_rows([(claims[name], one)])
             date = max(line.date for line in lines)
-            yield Verdict(paper, claim, names, one.verdict, here, kind, what, date, len(lines))
+            cells = len({line.key for line in lines})
+            yield Verdict(paper, claim, names, one.verdict, here, kind, what, date, cells)

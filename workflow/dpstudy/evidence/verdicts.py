@@ -14,7 +14,7 @@ from dpstudy.plan import paths
 from dpstudy.plan.documents import Names, claims_table, files_of, names_of_claims
 from dpstudy.plan.targets import axes
 from dpstudy.report.claims import REFERENCES, judge_paper
-from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN, UNDECIDED
+from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, MEASUREMENT, OPEN, PRINTED, UNDECIDED
 from dpstudy.tables.claims.judge import chosen, printed_claim
 from dpstudy.tables.results import Results
 
@@ -134,9 +134,12 @@ def of_results(study: dict, results: str | os.PathLike, kind: str, what: str, da
 def may_judge(paper: str, claim: str, spec: Mapping, kind: str) -> bool:
     """Whether a study's cells decide a claim: reduced ones and stand-ins only those that their table names, if any.
 
-    A stand-in for one network does not decide whether the accuracy printed of another is reached.
+    A stand-in for one network does not decide whether the accuracy printed of another is reached, nor what is said of
+    the paper's tables themselves.
     """
-    return kind == FULL or claim in map(printed_claim, chosen(paper, spec.get("sections")).values())
+    return kind == FULL or claim in (
+        printed_claim(row) for row in chosen(paper, spec.get("sections")).values() if "about_the_tables" not in row
+    )
 
 
 def _below(results: str | os.PathLike, pattern: str, cell: str = "") -> Path:
@@ -164,7 +167,8 @@ def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[
     """The pooled verdict on each of the papers' claims.
 
     Cells decide where some do, those that are nearest to the paper's; else the printed numbers or a computation; else
-    the claim is open, with what cells say that cannot decide it.
+    the claim is open, with what cells say that cannot decide it. What the printed numbers contradict, only cells at
+    full size confirm.
 
     Args:
         together: by recorded accuracies (`judged_together`): on all studies at full size at once, in the place of what
@@ -183,11 +187,14 @@ def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[
     for paper in REFERENCES:
         for verdict, claim, decided_by, printed, here in judge_paper(paper)["rows"]:
             compared = of_claim.get((paper, claim), [])
-            known = [one for one in compared if one.verdict != OPEN] or (compared if verdict == OPEN else [])
+            contradicted = verdict == FAILS and f"({PRINTED})" in decided_by
+            known = [one for one in compared if one.verdict != OPEN and (one.kind == FULL or not contradicted)]
+            known = known or (compared if verdict == OPEN else [])
             nearest = min((KINDS.index(one.kind) for one in known), default=None)
             if nearest is None:
                 by = decided_by.partition("(")[2].rstrip(")") if verdict != OPEN else ""
-                pooled.append(Pooled(paper, claim, verdict, by, printed if by else here))
+                numbers = f"{printed} {here}" if by == MEASUREMENT else printed if by else here
+                pooled.append(Pooled(paper, claim, verdict, by, numbers))
                 continue
             pooled.append(_of_cells(paper, claim, [one for one in known if KINDS.index(one.kind) == nearest]))
     return pooled

@@ -65,6 +65,10 @@ def _defaults(architecture: str) -> dict:
     if names.is_wide_resnet(architecture):
         return WIDE
     if names.is_timm_network(architecture):
+        if "@" in architecture:
+            raise StudyError(
+                f"backbone: architecture {architecture!r}: a side is for private training; here `size` enlarges images"
+            )
         return AUGREG
     raise StudyError(
         f"backbone: architecture {architecture!r} does not exist; there are small_cnn, patches, a Wide ResNet such as "

@@ -16,7 +16,17 @@ from dpstudy.evaluation.groups import gap
 from dpstudy.evaluation.judge import LABEL
 from dpstudy.tables.claims.anon_smoothing_printed import CHEXPERT, CIFAR10, DISTANCES, DP_SGD, FREE, RECORDS, SMOOTHING
 from dpstudy.tables.claims.anon_smoothing_privacy import audited
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, Part, by_roles, decided, noted, on_cells, undecided
+from dpstudy.tables.claims.finding import (
+    CELLS,
+    MEASUREMENT,
+    Finding,
+    Part,
+    by_roles,
+    decided,
+    noted,
+    on_cells,
+    undecided,
+)
 from dpstudy.tables.claims.grid import Triples, Value, average, number
 from dpstudy.tables.claims.scores import Evidence, Run, Scores, grouped, places, value_of
 from dpstudy.tables.published import DISTANCES as MEASURED_DISTANCES
@@ -241,4 +251,4 @@ def neighbour_distances(evidence: Evidence) -> Finding:
     car, dog = shown["automobile"], shown["dog"]
     here = f"{rows[0]['dataset']}, features of {rows[0]['features']}: "
     here += f"car {car:.3g}, dog {dog:.3g}, all classes {mean:.3g}"
-    return decided(car < mean < dog, COMPUTED, f"As printed {text}, in unnamed features; {here}")
+    return decided(car < mean < dog, MEASUREMENT, f"As printed {text}, in unnamed features.", here)

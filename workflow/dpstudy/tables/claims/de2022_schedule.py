@@ -12,9 +12,9 @@ from dpstudy.tables.claims.de2022_techniques import by_number, is_deep, measured
 from dpstudy.tables.claims.finding import (
     CELLS,
     COMPUTED,
+    MEASUREMENT,
     OPEN,
     PRINTED,
-    TIMED,
     TOLERATED,
     Finding,
     Part,
@@ -148,7 +148,7 @@ def cost(evidence: Evidence) -> Finding:
     here = "An update with privacy takes, of one without on the same images: "
     here += ", ".join(f"{row['network']} ({_timed(row)}) {row['times']} times" for row in timings)
     of_the_paper = [float(row["times"]) for row in timings if row["network"] == _TIMED_NETWORK]
-    return decided(min(of_the_paper) >= _MUCH, TIMED, text, here)
+    return decided(min(of_the_paper) >= _MUCH, MEASUREMENT, f"{text}.", here)
 
 
 def _timed(row: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from dpstudy.tables.claims.grid import Grid, Triples, Value, average, compare
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided here"
-CELLS, PRINTED, COMPUTED, TIMED = "these cells", "the printed numbers", "computation", "a benchmark"
+CELLS, PRINTED, COMPUTED, MEASUREMENT = "these cells", "the printed numbers", "computation", "a measurement"
 TOLERATED = 0.1  # the share of comparisons that two standard errors let go wrong by chance, and some more
 UNDECIDED = "undecided within the noise"  # of a comparison that was made
 _NAMED = 3  # exceptions that are named

@@ -167,5 +167,11 @@ class Grid:
         return highest(rows.values()) or next(iter(rows.values()), None)
 
     def leading(self, place: Place, epsilon: float, rows: Iterable[Row]) -> tuple[Value | None, Value | None]:
-        """(highest number of some (method, epochs) rows, best of all others): whether these rows are the best."""
-        return highest(self.get(place, *row, epsilon) for row in rows), self.best(place, epsilon, without=rows)
+        """(highest number of some (method, epochs) rows, best of all others): whether these rows are the best.
+
+        No best of the others where a method of the grid was not run: it could be the best.
+        """
+        here = {method for at, method, _, e in self.values if (at, e) == (place, epsilon)}
+        whole = here == {method for method, _ in self.rows}
+        others = self.best(place, epsilon, without=rows) if whole else None
+        return highest(self.get(place, *row, epsilon) for row in rows), others
