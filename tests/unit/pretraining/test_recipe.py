@@ -51,5 +51,7 @@ def test_each_family_has_a_recipe_of_its_own():
     assert (contrast["augmentation"], contrast["mixup"], contrast["rand_augment"]) == ("contrast", 0.0, None)
     with pytest.raises(StudyError, match="unknown key 'width' of architecture 'wrn-16-4'"):
         complete({"architecture": "wrn-16-4", "width": 3})
+    with pytest.raises(StudyError, match="'timm:resnet10t@64': a side is for private training"):
+        complete({"architecture": "timm:resnet10t@64", "public": "p"})
     with pytest.raises(StudyError, match="'big_cnn' does not exist"):
         complete({"architecture": "big_cnn"})
