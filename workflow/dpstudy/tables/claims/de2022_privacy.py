@@ -11,7 +11,7 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.printed import lower_bound
 from dpstudy.privacy.published import de2022 as renyi_epsilon
 from dpstudy.tables.claims.de2022_printed import CIFAR10, CIFAR100
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, UNDECIDED, Finding, decided, undecided
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, TOLERATED, UNDECIDED, Finding, decided, undecided
 from dpstudy.tables.claims.grid import number
 from dpstudy.tables.claims.scores import Evidence, Run, grouped
 from dpstudy.tables.published import RESULTS, published_rows
@@ -269,9 +269,10 @@ def blank_canary(evidence: Evidence) -> Finding:
     )
     here += f"another canary beyond chance at {lost}"
     here += f"; another canary was chosen at {', '.join(map(_name, runs))}" if runs else "; chosen everywhere"
-    if not clearly + lost:
+    least = TOLERATED * counted  # as of other comparisons
+    if max(clearly, lost) <= least:
         return undecided(f"{here}; {UNDECIDED}", printed)
-    return decided(not lost, CELLS, printed, here)
+    return decided(lost <= least, CELLS, printed, here)
 
 
 def audit_with_copies(evidence: Evidence) -> Finding:
