@@ -211,4 +211,4 @@ class _Globs:
 
 
 def _is_glob(name: Any) -> bool:
-    return isinstance(name, str) and "*" in name
+    return isinstance(name, str) and any(mark in name for mark in "*?[")  # no name has one of these

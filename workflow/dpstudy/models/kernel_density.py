@@ -113,7 +113,7 @@ class KernelModel:
         projection = torch.from_numpy(self.projection).to(where).T
         all_scores = np.empty((len(features), self.classes), np.float32)
         for part in blocks(len(features), len(kernels)):
-            rows = torch.from_numpy(np.asarray(features[part], np.float32)).to(where)
+            rows = torch.from_numpy(np.array(features[part], np.float32)).to(where)  # a shard's rows cannot be written
             logs = kernels.log_kernels(rows @ projection)
             scores = torch.stack([_score(logs, *group) for group in groups], 1)
             all_scores[part] = (scores if self.labels.ndim == 2 else torch.log_softmax(scores, 1)).cpu().numpy()
