@@ -23,6 +23,12 @@ def is_timm_network(architecture: str) -> bool:
     return is_normaliser_free(architecture) or TIMM.fullmatch(architecture) is not None
 
 
+def enlarged(architecture: str) -> tuple[int, int] | None:
+    """(h, w) that a network itself enlarges images to ("timm:NAME@64"); None: it takes them as they are."""
+    match = TIMM.fullmatch(architecture)
+    return (int(match[2][1:]),) * 2 if match and match[2] else None
+
+
 def relatives(architecture: str) -> list[str]:
     """Networks whose weights could be mistaken for this one's: its family's variants, and timm's with similar names."""
     if match := NF_RESNET.fullmatch(architecture):

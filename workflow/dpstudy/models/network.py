@@ -11,9 +11,10 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_tensor_metadata, read_tensors, write_tensors
 from dpstudy.models import networks
 from dpstudy.models.layout import check_layout, shape_of
+from dpstudy.models.names import enlarged
 from dpstudy.models.probabilities import as_calibrated, check_calibration
 
-_BLOCK = 512
+_BLOCK, _PIXELS = 512, 512 * 32 * 32  # at most, at a time: large images take more memory, and no longer in small blocks
 _WEIGHTS = "network."
 
 
@@ -39,7 +40,8 @@ class NetworkModel:
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """(n, m) float32 scores of (n, d) features."""
-        return self._scored(features, _BLOCK)
+        pixels = math.prod(enlarged(self.architecture) or self.input_size or self.shape[1:])
+        return self._scored(features, min(_BLOCK, max(1, _PIXELS // pixels)))
 
     def scores_alone(self, features: np.ndarray) -> np.ndarray:
         """(n, m) float32 scores of (n, d) features, each record computed alone."""

@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from dpstudy.core.errors import StudyError
 from dpstudy.models.frozen_norm import FrozenBatchNorm2d
-from dpstudy.models.names import NF_RESNET, NFNET, TIMM
+from dpstudy.models.names import NF_RESNET, NFNET, TIMM, enlarged
 from dpstudy.models.standardised_conv import ScaledConv2d
 
 _NF_RESNETS = {26: (2, 2, 2, 2), 50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 200: (3, 24, 36, 3)}
@@ -50,7 +50,7 @@ def build(architecture: str, shape: tuple[int, ...], classes: int, **overlay) ->
         _open_branches(network)
     elif match := TIMM.fullmatch(architecture):
         name, side, converted = match.groups()
-        size = (int(side[1:]),) * 2 if side else shape[1:]
+        size = enlarged(architecture) or shape[1:]
         network = _create(name, (shape[0], *size), classes, **overlay)
         if side:
             network.register_forward_pre_hook(partial(_at_size, size))
