@@ -1,12 +1,15 @@
 """Files that are whole or absent, and say when they are damaged."""
 
+import json
 import os
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import atomic, read_json, read_tensor_metadata, read_tensors, write_json, write_tensors
@@ -22,6 +25,33 @@ def test_tensors_come_back_as_they_were(tmp_path):
         assert found[name].dtype == tensor.dtype
         np.testing.assert_array_equal(found[name], tensor)
     assert read_tensor_metadata(tmp_path / "x.safetensors")["kind"] == "test"
+
+
+def _parts(content):
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["__metadata__"].pop("crc32", None)
+    return header, content[end:]
+
+
+def test_files_are_those_of_the_library(tmp_path):
+    types = ("u8", "i8", "f8", "f4", "u4", "i4", "f2", "u2", "i2", "i1", "u1", "?")
+    tensors = {f"t{(7 * i) % 12:02}": np.arange(5).astype(kind) for i, kind in enumerate(types)}
+    tensors |= {"é": np.ones((2, 3), np.float32), "empty": np.zeros((0, 3)), "a": np.ones((3, 2), np.float32).T}
+    write_tensors(tmp_path / "x.safetensors", tensors | {"swapped": np.arange(3, dtype=">i4")}, {"why": 'é"'})
+    plain = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    library = save(plain | {"swapped": np.arange(3, dtype="<i4")}, {"why": 'é"'})
+    assert _parts((tmp_path / "x.safetensors").read_bytes()) == _parts(library)
+
+
+def test_no_copy_of_a_large_tensor_is_written(tmp_path):
+    """Three were held: 34 GB for the class Grams of 1,000 classes and 1,024 features."""
+    tensor = np.ones((64, 1 << 15), np.float32)
+    tracemalloc.start()
+    write_tensors(tmp_path / "x.safetensors", {"a": tensor})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.3 * tensor.nbytes  # a byte a number says which are finite
 
 
 def test_a_flipped_byte_is_seen(tmp_path):

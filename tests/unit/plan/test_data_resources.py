@@ -15,9 +15,19 @@ def test_sums_of_each_class_and_exact_ones_take_more(study, manifest):
     shared, per_class = (
         data_resources.sums(study, Names(names, grams=kind), files) for kind in ("shared", "per-class")
     )
-    assert per_class - shared == pytest.approx(10 + 2 * 4, abs=1)
+    assert per_class - shared == pytest.approx(10 + 2 * (4 + 1), abs=1)
     exact = data_resources.sums(secure, Names(names, grams="per-class"), files)
     assert exact - per_class == pytest.approx(2 * 4, abs=1), "of float64 instead of float32"
+
+
+def test_what_jobs_of_the_papers_took_is_asked_for(manifest):
+    """Peaks of mehta2023-imagenet and transfer-imagenet, which a cluster would have killed."""
+    names = Names(dataset="own", features="pixels", split="train", grams="per-class")
+    files = Files(features=[manifest(dim=1280, classes=[str(label) for label in range(100)])])
+    files.size_mb, files.size_files_mb = 1.0, [1.0]
+    assert 920 < data_resources.sums(study_with(), names, files) < 1.2 * 920
+    options = {"extractor": "timm", "backend": "openvino", "normalise": None}
+    assert 1631 < data_resources.extraction_mb(options, images=15.4, extracted=10.2, weights=24.0) < 1.2 * 1631
 
 
 def test_drawn_images_take_memory_by_their_size_and_number(study):

@@ -11,9 +11,24 @@ CELL = {"dataset": "own", "features": "pixels", "entry": "ls", "epsilon": "1"}
 
 def test_least_squares_grows_with_the_square_of_the_features(study, manifest):
     small, large = (
-        resources.solving(study, Names(CELL), Files(train=[manifest(dim=dim)], size_mb=1.0)) for dim in (100, 4000)
+        resources.solving(study, Names(CELL), Files(train=[manifest(dim=dim)], size_mb=1.0, size_files_mb=[1.0]))
+        for dim in (100, 4000)
     )
     assert large - small == pytest.approx(48e-6 * (4000**2 - 100**2), abs=1)
+
+
+def test_what_jobs_of_the_papers_took_is_asked_for(manifest):
+    """Peaks of mehta2023-imagenet and tramer2021-cifar10-small, which a cluster would have killed."""
+    wide = manifest(dim=1280, classes=[str(label) for label in range(100)])
+    one = Files(train=[wide], size_mb=662.0, size_files_mb=[662.0])
+    two = Files(train=[wide], size_mb=1324.0, size_files_mb=[662.0, 662.0])
+    study = study_with()
+    assert 1629 < resources.solving(study, Names(CELL), one) < 1.2 * 1629  # a search, by class Grams
+    assert 2126 < resources.solving(study, Names(CELL), two) < 1.2 * 2126
+    half = study_with(features__pixels__dtype="float16", methods__sgd__batch_size=1638)
+    maps = Files(train=[manifest(dim=15_552)], size_mb=593.0, size_files_mb=[150.0])
+    took = 3638
+    assert took < resources.stepped(half, Names(CELL, entry="sgd"), maps) < 1.2 * took
 
 
 def test_each_seed_scores_the_test_records(study, manifest):

@@ -9,6 +9,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,12 @@ from dpstudy.core.errors import StudyError
 
 _READ_BLOCK = 1 << 20
 _DAY = 24 * 3600.0
-_HEADER_LENGTH = 8  # bytes of a safetensors file that say how long its header is
+# NumPy's names -> those in safetensors files, in the order in which these have them.
+_TYPES = dict(zip(
+    ("uint64", "int64", "float64", "float32", "uint32", "int32", "float16", "uint16", "int16", "int8", "uint8", "bool"),
+    ("U64", "I64", "F64", "F32", "U32", "I32", "F16", "U16", "I16", "I8", "U8", "BOOL"),
+    strict=True,
+))  # fmt: skip
 _CHECKSUM = "crc32"
 _AGAIN = "delete it and run the study again"
 
@@ -212,32 +218,44 @@ def write_tensors(
     Raises:
         ValueError: a tensor holds NaN or infinity; no such value reaches a file.
     """
-    from safetensors.numpy import save
-
     for name, tensor in tensors.items():
         if tensor.dtype.kind == "f" and not np.isfinite(tensor).all():
             raise ValueError(f"{path}: tensor {name!r} holds a NaN or an infinity")
-    contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    contiguous = {
+        name: np.ascontiguousarray(tensor, tensor.dtype.newbyteorder("<")) for name, tensor in tensors.items()
+    }
     metadata = (metadata or {}) | {_CHECKSUM: _checksum(contiguous)}
-    with atomic(path, private, durable) as temporary:
-        # not save_file: it writes under a name and a mode of its own
-        temporary.write_bytes(_with_sorted_header(save(contiguous, metadata=metadata)))
+    with atomic(path, private, durable) as temporary, open(temporary, "wb") as file:
+        # safetensors.numpy.save holds three more copies of all values, and writes metadata in a random order
+        header, ordered = _header(contiguous, metadata)
+        file.write(header)
+        for tensor in ordered:
+            file.write(_bytes(tensor))
 
 
 def _checksum(tensors: dict[str, np.ndarray]) -> str:
     value = 0
     for name in sorted(tensors):
-        value = zlib.crc32(tensors[name].data.cast("B") if tensors[name].size else b"", value)
+        value = zlib.crc32(_bytes(tensors[name]), value)
     return f"{value:08x}"
 
 
-def _with_sorted_header(content: bytes) -> bytes:
-    """The same safetensors file with its header's keys in order: the library writes metadata in a random one."""
-    length = int.from_bytes(content[:_HEADER_LENGTH], "little")
-    header = json.loads(content[_HEADER_LENGTH : _HEADER_LENGTH + length])
+def _bytes(tensor: np.ndarray) -> memoryview | bytes:
+    return tensor.data.cast("B") if tensor.size else b""
+
+
+def _header(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> tuple[bytes, list[np.ndarray]]:
+    """What a safetensors file begins with, and the tensors in the order in which they follow: the widest first."""
+    types = {name: _TYPES[tensor.dtype.name] for name, tensor in tensors.items()}
+    names = sorted(tensors, key=lambda name: (list(_TYPES.values()).index(types[name]), name))
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name in names:
+        start, end = end, end + tensors[name].nbytes
+        header[name] = {"dtype": types[name], "shape": tensors[name].shape, "data_offsets": (start, end)}
     text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)  # tensors stay aligned
-    return len(text).to_bytes(_HEADER_LENGTH, "little") + text + content[_HEADER_LENGTH + length :]
+    return len(text).to_bytes(8, "little") + text, [tensors[name] for name in names]
 
 
 def read_tensors(path: str | os.PathLike) -> dict[str, np.ndarray]:

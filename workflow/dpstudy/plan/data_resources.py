@@ -33,6 +33,7 @@ EXACT_DIM = 5000  # of dpstudy.features.fits
 UNSEEN_MB = 2000  # of a shard whose size cannot be seen beforehand
 SHARDS_HELD = 4  # that a pass works on, reads ahead and decodes
 CIFAR_PIXELS = 1.84e8  # in all
+OPENVINO_MB = 600  # with the network: EfficientNet-Lite0 to 2 took 1,500 to 1,630 in all
 NETWORK_MB = 650  # of torch with what extracts features
 
 
@@ -109,6 +110,7 @@ def extraction_mb(options: dict, images: float, extracted: float, weights: float
     parts = parts_of(options)
     least = (1110 if any(part["extractor"] == "scatternet" for part in parts) else 900) + 300 * (len(parts) - 1)
     normalising = 3.2 * isinstance(options["normalise"], dict)  # by groups
+    least += OPENVINO_MB * any(part.get("backend") == "openvino" for part in parts)
     return with_gpu(least + 2 * images + (4 + normalising) * extracted + 4 * weights)
 
 
@@ -155,7 +157,8 @@ def _width(options: dict, values: int) -> float:
 def sums(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of private sums: d x d matrices in float64 and float32, and the shards in memory; more with torch."""
     dim, classes = matrix_of(input.features[0])
-    grams = dim**2 * (16 + sum_bytes(study) * classes * (wildcards.grams == "per-class")) / 1e6
+    # a byte a number says which are finite when they are written
+    grams = dim**2 * (16 + (sum_bytes(study) + 1) * classes * (wildcards.grams == "per-class")) / 1e6
     with_torch = with_gpu(700) if gpus() or input.size_mb > HELD_MB else 0
     shards = [path for path in input.features if path.endswith(".parquet")]
     shards_mb = min(SHARDS_HELD, len(shards)) * max(input.size_files_mb)

@@ -28,8 +28,8 @@ HELD_MB = 1024  # HOLD_BYTES of dpstudy.methods.records
 PICKED_MB = 4096  # PICK_BYTES
 GPU_MB = 1500  # of torch on the host where it computes on a GPU: 1,000 to 1,100 measured (H100, torch 2.11)
 WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
-LEAST_MB = {"prepare_manifest": 134, "cell": 190, "sums": 147}  # of jobs that hold next to nothing
-CLAIMS_MB = {"anon_smoothing": 120, "mehta2023": 120, "de2022": 165, "tramer2021": 240}  # the last two's by accountants
+LEAST_MB = {"prepare_manifest": 134, "cell": 215, "sums": 147}  # of jobs that hold next to nothing
+CLAIMS_MB = {"anon_smoothing": 120, "mehta2023": 120, "de2022": 165, "tramer2021": 260}  # the last two's by accountants
 DISTRIBUTIONS_MB = 95  # of privacy loss distributions
 
 
@@ -117,7 +117,8 @@ def solving(study: dict, wildcards: Any, input: Any) -> int:
     options = cell_of(wildcards).options(study)
     if options["method"] == "least_squares":  # where it pays for a choice, it reads validation records
         dim = matrix_of(input.train[0])[0]
-        return int(195 + (4 if pays(options) else 1.5) * input.size_mb + 48e-6 * dim**2)
+        twice = 1.1 * max(input.size_files_mb)  # the file that is read stands in memory beside its tensors
+        return int(195 + (4 if pays(options) else 1) * input.size_mb + twice + 48e-6 * dim**2)
     if without_torch(study, wildcards, input):
         return by_size(LEAST_MB["cell"], 4.4)(study, wildcards, input)
     return streaming(1350, 8, HELD_MB)(study, wildcards, input)
@@ -184,15 +185,14 @@ def stepped(study: dict, wildcards: Any, input: Any) -> int:
     distributions.
     """
     options = cell_of(wildcards).options(study)
-    sampled = is_sampled(options)
+    sampled, half = is_sampled(options), in_half_precision(study, wildcards.features)
     if without_torch(study, wildcards, input):
         dim, classes = matrix_of(input.train[0])
         matrices = {"newton": 3e-6 * sum_bytes(study) * classes, "feature_covariance": 40e-6}.get(
             options["method"], 0
         ) * dim**2
         accountant = DISTRIBUTIONS_MB * (sampled and wildcards.epsilon != "inf")
-        return int(LEAST_MB["cell"] + accountant + 3.6 * input.size_mb + matrices)
-    half = in_half_precision(study, wildcards.features)
+        return int(LEAST_MB["cell"] + accountant + (5.8 if half else 3.6) * input.size_mb + matrices)
     factor = 4 if half else 3.2 if "normalisation" in options else 2.4
     beyond = 2 if half else 1.7
     least = 1080 + engine(options, input)
