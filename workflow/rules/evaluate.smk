@@ -70,7 +70,7 @@ rule summarise_cells:
     conda:
         ENVIRONMENT
     resources:
-        mem_mb=peak(resources.by_size(150, 8)),
+        mem_mb=peak(resources.by_size(160, 8)),
         runtime=grown(30),
     params:
         library=library_hash(code.metric_code(STUDY, "summarise_cells")),

@@ -30,6 +30,22 @@ def test_what_jobs_of_the_papers_took_is_asked_for(manifest):
     assert 1631 < data_resources.extraction_mb(options, images=15.4, extracted=10.2, weights=24.0) < 1.2 * 1631
 
 
+def test_fits_with_many_components_take_more(manifest):
+    """Peaks of beyond: 1,000 and 3,000 components of 10,113 features of 8,000 drawn pictures."""
+    both = {"extractor": "joined", "parts": ["maps", "cut"]}
+    study = study_with(
+        backbones__patches={"architecture": "patches", "public": "web", "filters": 768},
+        features__maps={"extractor": "scatternet"},
+        features__cut={"extractor": "backbone", "backbone": "patches"},
+        features__both=both,
+        fits__few={"public": "web", "features": "both", "dim": 1000},
+        fits__many={"public": "web", "features": "both", "dim": 3000},
+    )
+    files = Files(public=[manifest(image_shape=[28, 28, 1], shards=[{"rows": 4000}, {"rows": 4000}])])
+    for fit, took in (("few", 1797), ("many", 2477)):
+        assert took < data_resources.projection(study, Names(fit=fit), files) < 1.2 * took
+
+
 def test_drawn_images_take_memory_by_their_size_and_number(study):
     names = Names(source="web", split="train", shard="00000")
     large = study_with(public__web={"reader": "dead_leaves", "count": 1_000_000, "shards": 2})

@@ -31,6 +31,14 @@ def test_what_jobs_of_the_papers_took_is_asked_for(manifest):
     assert took < resources.stepped(half, Names(CELL, entry="sgd"), maps) < 1.2 * took
 
 
+def test_replays_hold_matrices_of_features_for_those_methods_that_do(manifest):
+    wide = Files(layouts=[manifest(dim=15_552)], size_mb=0.0)
+    descents = study_with(cells=[{"entries": ["sgd", "net"]}], methods__ls=None, methods__smoothing=None)
+    assert resources.certification(descents, Names(dataset="own"), wide) == 2500  # tramer2021-cifar10-small took 896
+    solved = resources.certification(study_with(), Names(dataset="own"), wide)
+    assert solved == int(2500 + 72e-6 * 15_552**2)
+
+
 def test_each_seed_scores_the_test_records(study, manifest):
     files = Files(test=[manifest(rows=1_000_000)], size_mb=0.0)
     alone, both = (

@@ -24,6 +24,7 @@ from dpstudy.plan.resources import (
     with_gpu,
 )
 from dpstudy.plan.sources import numbered, options_of
+from dpstudy.pretraining.options import complete
 
 SMALL_IMAGES = ("digits", "glyphs", "dead_leaves", "strokes", "cutouts", "scenes", "idx", "cifar", "mosaics")
 NAMES_PER_MB = 0.05  # of what is kept of each record, in MB for each MB of shards
@@ -59,7 +60,7 @@ def aligning(study: dict, wildcards: Any, input: Any) -> int:
 def description_of_features(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of writing a manifest of feature shards: one is read whole, and checked a row group at a time."""
     largest = max(input.size_files_mb)
-    factor = 5.4 if in_half_precision(study, wildcards.features) else 4
+    factor = 5.7 if in_half_precision(study, wildcards.features) else 4
     return int(110 + factor * largest + 4.6 * min(max(0, largest - 1.5), ROW_GROUP_MB) + NAMES_PER_MB * input.size_mb)
 
 
@@ -76,7 +77,7 @@ def reading(study: dict, wildcards: Any, input: Any) -> int:
     if options["reader"] not in SMALL_IMAGES or options["reader"] == "idx":
         size = shard_size(options, data_root(study), wildcards.split)
         if options["reader"] == "idx":
-            return int(118 + 1.15e-6 * size.file_bytes + 3e-6 * size.image_bytes) if size else 250
+            return int(135 + 1.15e-6 * size.file_bytes + 3e-6 * size.image_bytes) if size else 250
         if size is None:
             return UNSEEN_MB
         images = size.image_bytes / 1e6
@@ -125,10 +126,10 @@ def projection(study: dict, wildcards: Any, input: Any) -> int:
         return 2400
     source = fitted_on(study, wildcards.fit)
     parts = parts_of(source)
-    dim = int(sum({"pixels": values, "scatternet": values * 81 / 16}.get(part["extractor"], 2048) for part in parts))
-    least = 230 if source["extractor"] == "pixels" else NETWORK_MB * len(parts)
-    covariance = 32e-6 * dim**2 if dim <= EXACT_DIM else 0
-    return int(least + 3e-6 * 4 * rows * dim + covariance + GPU_MB * projection_gpus(study, wildcards.fit))
+    dim = int(sum(_width(study, part, values) for part in parts))
+    least = 230 if source["extractor"] == "pixels" else NETWORK_MB + 150 * (len(parts) - 1)
+    components = 32e-6 * dim**2 if dim <= EXACT_DIM else 34e-6 * dim * study["fits"][wildcards.fit]["dim"]
+    return int(least + 3e-6 * 4 * rows * dim + components + GPU_MB * projection_gpus(study, wildcards.fit))
 
 
 def shard_of(study: dict, manifest: str, options: dict) -> tuple[float, float]:
@@ -142,16 +143,21 @@ def shard_of(study: dict, manifest: str, options: dict) -> tuple[float, float]:
         rows = max(shard["rows"] for shard in content["shards"])
     except (ValueError, KeyError, TypeError):
         return 0, 0
-    dim = sum(_width(part, values) for part in parts_of(options))
+    dim = sum(_width(study, part, values) for part in parts_of(options))
     if "fit" in options:
         dim = study["fits"][options["fit"]].get("dim", dim)
     return 4e-6 * rows * values, 4e-6 * rows * dim
 
 
-def _width(options: dict, values: int) -> float:
-    """Features of an image of so many values."""
+def _width(study: dict, options: dict, values: int) -> float:
+    """Features of an image of so many values; of networks, and of what is brought, the most that are known."""
     made = {"pixels": values, "scatternet": values * 81 / 16, "random_patches": 8 * options.get("filters", 0)}
-    return made.get(options["extractor"], {"backbone": 640, "timm": 2048}.get(options["extractor"], 4096))
+    if options["extractor"] == "backbone":
+        backbone = complete(study["backbones"][options["backbone"]])
+        if backbone["architecture"] == "patches":
+            return 2 * backbone["filters"] * backbone["grid"] ** 2 * len(backbone["sizes"])
+        return 640
+    return made.get(options["extractor"], {"timm": 2048}.get(options["extractor"], 4096))
 
 
 def sums(study: dict, wildcards: Any, input: Any) -> int:

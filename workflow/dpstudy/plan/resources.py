@@ -28,8 +28,9 @@ HELD_MB = 1024  # HOLD_BYTES of dpstudy.methods.records
 PICKED_MB = 4096  # PICK_BYTES
 GPU_MB = 1500  # of torch on the host where it computes on a GPU: 1,000 to 1,100 measured (H100, torch 2.11)
 WITH_TORCH = ("network_dpsgd", "instance_smoothing")  # on a CPU too
-LEAST_MB = {"prepare_manifest": 134, "cell": 215, "sums": 147}  # of jobs that hold next to nothing
-CLAIMS_MB = {"anon_smoothing": 120, "mehta2023": 120, "de2022": 165, "tramer2021": 260}  # the last two's by accountants
+WITH_GRAMS = ("least_squares", "feature_covariance", "newton", "kernel_mean")  # d x d matrices
+LEAST_MB = {"prepare_manifest": 140, "cell": 235, "sums": 147}  # of jobs that hold next to nothing
+CLAIMS_MB = {"anon_smoothing": 120, "mehta2023": 120, "de2022": 165, "tramer2021": 275}  # the last two's by accountants
 DISTRIBUTIONS_MB = 95  # of privacy loss distributions
 
 
@@ -248,7 +249,7 @@ def certification(study: dict, wildcards: Any, input: Any) -> int:
         2500 if any(one["method"] in WITH_TORCH for one in options) else 950 if any(map(is_sampled, options)) else 260
     )
     grams = 0.0
-    for manifest in input.layouts:
+    for manifest in input.layouts if any(one["method"] in WITH_GRAMS for one in options) else ():
         dim, classes = matrix_of(manifest)
         grams = max(grams, dim**2 * (72 + 24 * classes * any(map(has_class_grams, options))) / 1e6)
     return int(least + grams + 8 * input.size_mb)
