@@ -48,12 +48,11 @@ def test_what_fits_together_is_taken():
 )
 def test_a_public_set_of_another_shape_is_told_for_each_that_reads_it(key, value, given):
     said = refusal(lambda raw: raw["public"]["leaves"].update({key: value}))
-    for place in ("features.projected.fit", "features.deep.backbone"):
-        assert (
-            f"{place}: the images (height, width, channels) of the public set 'leaves' are {given}, those of the data"
-            in said
-        )
-    assert "'digits' 8 x 8 x 1; give one of them the `size` and `channels` of the other" in said
+    assert said == (
+        "features.projected.fit, features.deep.backbone: the images (height, width, channels) of the public set "
+        f"'leaves' are {given}, those of the data set 'digits' 8 x 8 x 1; give one of them the `size` and `channels` of "
+        "the other"
+    )
 
 
 def test_images_that_are_resized_need_no_size_and_grey_ones_no_channels():

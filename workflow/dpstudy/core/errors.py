@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 _LONGEST = 300  # characters that are repeated of what a library says
 _MOST = 20  # mistakes that are told at once
+_KEYS = 4  # of one mistake that are named
 
 
 class StudyError(Exception):
@@ -43,10 +44,22 @@ class Mistakes:
         """Raise all collected mistakes as one StudyError, if there are any.
 
         Raises:
-            StudyError: all mistakes, in the order in which they were met.
+            StudyError: all mistakes, in the order in which they were met; one at several keys is one, as of rows that
+                tables share.
         """
-        if self._said:
-            raise StudyError(*self._said)
+        keys: dict[str, list[str]] = {}
+        for sentence in self._said:
+            key, _, wrong = sentence.partition(": ")
+            keys.setdefault(wrong if " " not in key else sentence, []).append(key)
+        if keys:
+            raise StudyError(*(_at(places, wrong) for wrong, places in keys.items()))
+
+
+def _at(keys: list[str], wrong: str) -> str:
+    if len(keys) == 1 and " " in keys[0]:
+        return wrong
+    more = [f"and {len(keys) - _KEYS} more"] if len(keys) > _KEYS else []
+    return f"{', '.join((*keys[:_KEYS], *more))}: {wrong}"
 
 
 @contextlib.contextmanager
