@@ -4,7 +4,8 @@ import pytest
 
 from dpstudy.config.loading import load, read_study
 from dpstudy.core.errors import StudyError
-from dpstudy.evidence.record import processor, record
+from dpstudy.core.files import write_json
+from dpstudy.evidence.record import attacked, processor, record
 from tests.workflow.conftest import TINY
 
 
@@ -35,3 +36,39 @@ def test_a_config_that_cannot_be_read_is_told(text, sentence, tmp_path):
 
 def test_a_processor_has_a_name():
     assert processor()
+
+
+LEDGER = {"guarantee": "proved", "epsilon": 2.9999, "adjacency": "add-remove-one"}
+AUDIT = {
+    "audits": [
+        {"adjacency": "add-remove-one", "epsilon_lower": 1.5},
+        {"adjacency": "add-remove-one", "epsilon_lower": 2.6599},
+        {"adjacency": "replace-one", "epsilon_lower": 5.1},
+    ],
+    "epsilon_certified": 2.9999,
+}
+
+
+def test_the_best_attack_is_recorded_rounded_down(tmp_path):
+    path = tmp_path / "audit.json"
+    assert attacked(path, LEDGER) == ""
+    write_json(path, AUDIT)
+    assert attacked(path, LEDGER) == "2.65"
+    assert attacked(path, LEDGER | {"adjacency": "replace-one"}) == "5.1"
+    assert attacked(path, LEDGER | {"adjacency": "zero-out"}) == ""
+    assert attacked(path, LEDGER | {"guarantee": "claimed", "epsilon": None}) == ""
+
+
+@pytest.mark.parametrize(
+    ("audit", "sentence"),
+    [
+        (AUDIT | {"epsilon_certified": 1.5}, "audit.json: is of another guarantee; delete it"),
+        (AUDIT | {"epsilon_certified": None}, "audit.json: damaged"),
+        ({"epsilon_certified": 2.9999}, "audit.json: damaged"),
+        (AUDIT | {"audits": [{"epsilon_lower": 1.0}]}, "audit.json: damaged"),
+    ],
+)
+def test_an_audit_of_another_cell_is_not_recorded(audit, sentence, tmp_path):
+    write_json(tmp_path / "audit.json", audit)
+    with pytest.raises(StudyError, match=sentence):
+        attacked(tmp_path / "audit.json", LEDGER)

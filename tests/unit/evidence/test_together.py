@@ -28,7 +28,7 @@ def studies():
 def line(study, entry, epsilon, mean, kind="full", certified=None, std=0.1):
     features = {"linear": "scatternet", "cnn": "pixels"}[entry]
     seeds = (mean, std, 5, mean - 0.2, mean + 0.2)
-    ledger = (certified or epsilon, "1e-05", 60_000, "record", "proved", "seeded")
+    ledger = (certified or epsilon, "", "1e-05", 60_000, "record", "proved", "seeded")
     what = "" if kind == "full" else "half"
     return Measured(
         study, "mnist", features, entry, epsilon, "top1", *seeds, *ledger, kind, what, "2026-11-29", "", "", ""

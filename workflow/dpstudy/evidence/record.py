@@ -12,12 +12,13 @@ from dpstudy.comparison.tree import read_cell
 from dpstudy.config.cells import Cell, unfold
 from dpstudy.config.loading import read_study
 from dpstudy.core.errors import StudyError
+from dpstudy.core.files import read_json
 from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
 from dpstudy.evidence.measured import FULL, KINDS, Measured
 from dpstudy.plan.code import cell_hash
 from dpstudy.plan.targets import private_tests
 from dpstudy.privacy.certificate import recertify
-from dpstudy.privacy.printed import upper_bound
+from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.privacy.spending import Spending
 from dpstudy.provenance.code import WORKFLOW
 from dpstudy.provenance.commit import commit
@@ -60,7 +61,8 @@ def record(study: dict, results: str | os.PathLike, kind: str, what: str = "", m
         if faults:
             raise StudyError(f"nothing was recorded: {faults[0]}")
         of_code = now if documents.metrics["made_by"]["library"] == cell_hash(study, cell) else ""
-        rows += _rows(study["study"], cell, documents, (kind, what), of_code, machine or processor())
+        proved = attacked(Path(results, "audit", cell.path, "audit.json"), documents.ledger)
+        rows += _rows(study["study"], cell, documents, proved, (kind, what), of_code, machine or processor())
     if not rows:
         raise StudyError(f"nothing was recorded: {results} has no finished cell of {study['study']}")
     return rows
@@ -85,8 +87,31 @@ def _wrong(documents: Documents, seeds: Sequence[int]) -> list[str]:
     return [f"cell {documents.name}: {fault}" for fault in verified["faults"]]
 
 
+def attacked(path: Path, ledger: dict) -> str:
+    """The largest epsilon that an audit proves of a proved cell, rounded down; "" where there is none.
+
+    Attacks for another adjacency than the ledger's do not count: what they bound is another epsilon.
+
+    Raises:
+        StudyError: it is damaged, or of another guarantee than the cell's.
+    """
+    if not path.exists() or ledger["guarantee"] != "proved":
+        return ""
+    try:
+        audit = read_json(path)
+        of_this = abs(audit["epsilon_certified"] - ledger["epsilon"]) <= 1e-9 * ledger["epsilon"]
+        bounds = [each["epsilon_lower"] for each in audit["audits"] if each["adjacency"] == ledger["adjacency"]]
+    except (KeyError, TypeError) as error:
+        raise StudyError(
+            f"nothing was recorded: {path}: damaged ({error!r}); delete it and run the study again"
+        ) from None
+    if not of_this:
+        raise StudyError(f"nothing was recorded: {path}: is of another guarantee; delete it and run the study again")
+    return lower_bound(max(bounds), 3) if bounds else ""
+
+
 def _rows(
-    study: str, cell: Cell, documents: Documents, kind: tuple[str, str], of_code: str, machine: str
+    study: str, cell: Cell, documents: Documents, proved: str, kind: tuple[str, str], of_code: str, machine: str
 ) -> list[Measured]:
     metrics, ledger = documents.metrics, documents.ledger
     made = datetime.datetime.fromtimestamp(os.stat(documents.path).st_mtime, datetime.UTC).date().isoformat()
@@ -101,8 +126,8 @@ def _rows(
         rows.append(
             Measured(
                 study, cell.dataset, cell.features, cell.entry, cell.epsilon, metric, mean, std, len(values), low, high,
-                certified, str(ledger["delta"]), ledger["n"], ledger["unit"], ledger["guarantee"], ledger["noise"],
-                *kind, made, of_code, metrics["made_by"]["library"], machine,
+                certified, proved, str(ledger["delta"]), ledger["n"], ledger["unit"], ledger["guarantee"],
+                ledger["noise"], *kind, made, of_code, metrics["made_by"]["library"], machine,
             )
         )  # fmt: skip
     return rows
