@@ -5,14 +5,14 @@ workflow/published/claims/tramer2021.yaml compare."""
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from operator import itemgetter
 
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.finding import CELLS, PRINTED, Finding, Part, decided, noted, on_cells, undecided
 from dpstudy.tables.claims.grid import Triples, Value, compare, number
 from dpstudy.tables.claims.names import MODELS
-from dpstudy.tables.claims.scores import Evidence, Scores, curve_value, gap, grouped, on_training
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, curve_value, gap, grouped, matched, on_training
 from dpstudy.tables.claims.tramer2021_printed import CIFAR, RECORDS, level
 
 _FEWER = "Cells on fewer records than the paper's are not compared with its numbers"
@@ -22,21 +22,17 @@ _STATED_CIFAR = 2.6  # where the paper matches it
 
 def along_training(scores: Scores) -> Triples:
     """(point of a CNN's curve up to epsilon 3, linear model when it had spent as much, CNN)."""
-    return [
-        (f"{run.dataset} {point.spent:.2f}", curve_value(linear, point.spent), point.accuracy)
-        for run, linear in product(scores.of_role("cnn"), scores.of_role("linear"))
-        if (linear.dataset, linear.n, linear.epsilon) == (run.dataset, run.n, run.epsilon)
-        for point in run.curve
-        if point.spent is not None and point.spent <= 3
-    ]
+    for run, linear in matched(scores.of_role("cnn"), scores.of_role("linear"), "dataset", "n", "epsilon"):
+        for point in run.curve:
+            if point.spent is not None and point.spent <= 3:
+                yield f"{run.dataset} {point.spent:.2f}", curve_value(linear, point.spent), point.accuracy
 
 
 def budget_on_cifar(evidence: Evidence) -> Finding:
     """Judge the claim: 66.2 % at epsilon 7.53 is matched at 2.6."""
     goal, before = _PRIOR_CIFAR
     printed = f"e^({before} - {_STATED_CIFAR}) = {math.exp(before - _STATED_CIFAR):.0f}; the text has 134"
-    runs = [run for run in evidence.ours.of_role("linear") if run.dataset == CIFAR and run.curve]
-    runs = [run for run in runs if run.curve[-1].spent is not None]
+    runs = [run for run in _private_curves(evidence, "linear") if run.dataset == CIFAR]
     if not runs:
         return undecided("The study has no training curve of a private linear model on CIFAR-10", printed)
     points = [(point.spent, point.accuracy) for run in runs for point in run.curve if point.spent is not None]
@@ -63,21 +59,21 @@ def budget_on_cifar(evidence: Evidence) -> Finding:
     return decided(above < before, CELLS, printed, here)
 
 
+def _private_curves(evidence: Evidence, *roles: str) -> list[Run]:
+    """The cells in some roles with a training curve along which they spend."""
+    return [run for run in evidence.ours.of_role(*roles) if run.curve and run.curve[-1].spent is not None]
+
+
 def end_points(evidence: Evidence) -> Finding:
     """Judge the claim: the curves of Figure 1 end at the numbers of Tables 1 and 19."""
-    runs = [run for run in evidence.ours.of_role("linear", "cnn") if run.curve and run.curve[-1].spent is not None]
-    triples = [
-        (f"{run.dataset} {run.role} {number(run.epsilon)}", run.curve[-1].accuracy, target)
-        for run in runs
-        if (target := level(evidence.ours, run.dataset, evidence.printed.get(run.dataset, run.role, run.epsilon)))
-    ]
-    stops = [
-        f"{run.dataset} {run.role} at ε ≤ {e}: {value.mean:.1f}"
-        for run in runs
-        if run.epsilon >= 3
-        for e in (1, 2)
-        if (value := curve_value(run, e))
-    ]
+    triples, stops = [], []
+    for run in _private_curves(evidence, "linear", "cnn"):
+        printed = evidence.printed.get(run.dataset, run.role, run.epsilon)
+        target = level(evidence.ours, run.dataset, printed)
+        triples.append((f"{run.dataset} {run.role} {number(run.epsilon)}", run.curve[-1].accuracy, target))
+        for e in (1, 2) if run.epsilon >= 3 else ():
+            if value := curve_value(run, e):
+                stops.append(f"{run.dataset} {run.role} at ε ≤ {e}: {value.mean:.1f}")
     part = Part.of("End of the curve not below the printed one", triples, margin=0.0)
     missing = "The study has no training curves in the roles linear and cnn with a printed end point"
     return noted(on_cells([part], missing), here=", ".join(stops))
@@ -86,21 +82,17 @@ def end_points(evidence: Evidence) -> Finding:
 def by_sampling(scores: Scores) -> Triples:
     """(place and model, its accuracy with Poisson sampling, with shuffled batches)."""
     roles = {role for _, role, _ in scores.values}
-    sampled = {model: f"{model}-poisson" if f"{model}-poisson" in roles else model for model in MODELS}
-    return [
-        (f"{name} {model}", poisson, shuffled)
-        for model in MODELS
-        for name, poisson, shuffled in scores.pairs(sampled[model], f"{model}-shuffle")
-    ]
+    for model in MODELS:
+        sampled = f"{model}-poisson" if f"{model}-poisson" in roles else model
+        for name, poisson, shuffled in scores.pairs(sampled, f"{model}-shuffle"):
+            yield f"{name} {model}", poisson, shuffled
 
 
 def by_iteration(scores: Scores) -> Triples:
     """(place, linear model by DP-SGD, by iteration) at the epsilons that Figure 10 shows."""
-    return [
-        (f"{CIFAR} {number(e)}", scores.get(CIFAR, "linear", e), scores.get(CIFAR, "iteration", e))
-        for e in scores.epsilons(CIFAR, "iteration")
-        if 1 <= e <= 3
-    ]
+    for e in scores.epsilons(CIFAR, "iteration"):
+        if 1 <= e <= 3:
+            yield f"{CIFAR} {number(e)}", scores.get(CIFAR, "linear", e), scores.get(CIFAR, "iteration", e)
 
 
 def tighter_analysis(evidence: Evidence) -> Finding:
@@ -121,25 +113,20 @@ def without_and_with_privacy(scores: Scores, ahead: bool) -> Triples:
         ahead: compare how much higher accuracy is there than on test records.
     """
     value = gap if ahead else on_training
-    return [
-        (f"{private.dataset} {private.role} {number(private.epsilon)}", value(free), value(private))
-        for role in MODELS
-        for free, private in product(scores.of_role(f"nonprivate-{role}"), scores.of_role(role))
-        if (private.dataset, private.n) == (free.dataset, free.n) and private.private
-    ]
+    for role in MODELS:
+        for free, private in matched(scores.of_role(f"nonprivate-{role}"), scores.of_role(role), "dataset", "n"):
+            if private.private:
+                yield f"{private.dataset} {private.role} {number(private.epsilon)}", value(free), value(private)
 
 
 def by_records(
     scores: Scores, left: Sequence[str], right: Sequence[str], least: int = 0, most: float = math.inf
 ) -> Triples:
     """(name, left, right) of private CIFAR-10 models in these roles, with so many records."""
-    return [
-        (f"{a.role} and {b.role}, {a.n:,} records, ε = {number(a.epsilon)}", a.accuracy, b.accuracy)
-        for one, other in product(left, right)
-        for a, b in product(scores.of_any_size(one), scores.of_any_size(other))
-        if a.dataset == CIFAR and (a.dataset, a.n, a.epsilon) == (b.dataset, b.n, b.epsilon)
-        if a.private and least <= a.n <= most
-    ]
+    for one, other in product(left, right):
+        for a, b in matched(scores.of_any_size(one), scores.of_any_size(other), "dataset", "n", "epsilon"):
+            if a.dataset == CIFAR and a.private and least <= a.n <= most:
+                yield f"{one} and {other}, {a.n:,} records, ε = {number(a.epsilon)}", a.accuracy, b.accuracy
 
 
 def longer_with_more_data(evidence: Evidence) -> Finding:
@@ -158,29 +145,26 @@ def longer_with_more_data(evidence: Evidence) -> Finding:
 
 def pseudo_labelled(scores: Scores) -> Triples:
     """(model, with more records than CIFAR-10 has, with these alone), without privacy."""
-    return [
-        (f"{run.role.removeprefix('nonprivate-')}, {run.n:,} records", run.accuracy, base.accuracy)
-        for role in (f"nonprivate-{model}" for model in MODELS)
-        for run, base in product(scores.of_any_size(role), repeat=2)
-        if run.dataset == base.dataset == CIFAR and run.n > RECORDS[CIFAR] == base.n
-    ]
+    for model in MODELS:
+        for run, base in product(scores.of_any_size(f"nonprivate-{model}"), repeat=2):
+            if run.dataset == base.dataset == CIFAR and run.n > RECORDS[CIFAR] == base.n:
+                yield f"{model}, {run.n:,} records", run.accuracy, base.accuracy
 
 
 def costs_of_more_features(scores: Scores) -> Triples:
     """(cell, what privacy costs with more random features, with fewer), of one data set and epsilon."""
     runs = scores.of_role("random-patches")  # of one data set and epsilon: from few features to many
-    costs = [
-        ((run.dataset, run.epsilon), run.entry, free.accuracy - run.accuracy)
-        for run, free in product(runs, repeat=2)
-        if (free.dataset, free.entry) == (run.dataset, run.entry) and not free.private and run is not free
+    both = [
+        (one, free) for one, free in matched(runs, runs, "dataset", "entry") if not free.private and one is not free
     ]
-    return [(b[1], b[2], a[2]) for i, a in enumerate(costs) for b in costs[i + 1 :] if a[0] == b[0]]
+    for (few, few_free), (many, many_free) in combinations(both, 2):
+        if few.at == many.at:
+            yield many.entry, many_free.accuracy - many.accuracy, few_free.accuracy - few.accuracy
 
 
 def scatternet_and_random(scores: Scores) -> Triples:
     """(cell, linear model on ScatterNet features, on random ones)."""
-    return [
-        (f"{run.entry}, ε = {number(run.epsilon)}", scores.get(run.dataset, "linear", run.epsilon), run.accuracy)
-        for run in scores.of_role("random-patches")
-        if run.private
-    ]
+    for run in scores.of_role("random-patches"):
+        if run.private:
+            linear = scores.get(run.dataset, "linear", run.epsilon)
+            yield f"{run.entry}, ε = {number(run.epsilon)}", linear, run.accuracy

@@ -7,13 +7,12 @@ A search makes one run a setting, so that its numbers have no standard error: th
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import product
 from operator import itemgetter
 
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, decided, undecided
 from dpstudy.tables.claims.grid import Triples, Value
 from dpstudy.tables.claims.names import MODELS
-from dpstudy.tables.claims.scores import Evidence, Run, Scores
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, grouped, matched
 from dpstudy.tables.trials import BY_LABEL
 
 _EARLY = 0.25  # of training: where convergence is compared
@@ -43,8 +42,8 @@ def _same(scores: Scores, left: str, right: str, datasets: Sequence[str] = ()) -
     return [
         (f"{a.dataset} {model}", a, b)
         for model in MODELS
-        for a, b in product(scores.of_role(model + left), scores.of_role(model + right))
-        if (a.dataset, a.n) == (b.dataset, b.n) and (not datasets or a.dataset in datasets)
+        for a, b in matched(scores.of_role(model + left), scores.of_role(model + right), "dataset", "n")
+        if not datasets or a.dataset in datasets
     ]
 
 
@@ -55,12 +54,10 @@ def last_points(scores: Scores, left: str, right: str, datasets: Sequence[str] =
 
 def points_along(scores: Scores, left: str, right: str, datasets: Sequence[str]) -> Triples:
     """(name, left, right) at each point of every model's curves in two convergence runs, after the first quarter."""
-    return [
-        (f"{name} after {one.epochs:.0f}", one.accuracy, other.accuracy)
-        for name, a, b in _same(scores, left, right, datasets)
-        for one, other in zip(a.curve, b.curve, strict=False)
-        if one.epochs == other.epochs and one.epochs >= _EARLY * a.curve[-1].epochs
-    ]
+    for name, a, b in _same(scores, left, right, datasets):
+        for one, other in zip(a.curve, b.curve, strict=False):
+            if one.epochs == other.epochs and one.epochs >= _EARLY * a.curve[-1].epochs:
+                yield f"{name} after {one.epochs:.0f}", one.accuracy, other.accuracy
 
 
 def losses_by_rate(scores: Scores, datasets: Sequence[str]) -> Triples:
@@ -75,11 +72,9 @@ def losses_by_rate(scores: Scores, datasets: Sequence[str]) -> Triples:
 def early_points(scores: Scores, datasets: Sequence[str]) -> Triples:
     """(data set and model, ScatterNet model after a quarter of training, CNN) at the low rate, without noise."""
     features, cnns = scores.of_role("linear-low-clip", "scatter-cnn-low-clip"), scores.of_role("cnn-low-clip")
-    return [
-        (f"{run.dataset} {run.role.removesuffix('-low-clip')}", _early(run), _early(cnn))
-        for run, cnn in product(features, cnns)
-        if run.dataset == cnn.dataset and run.dataset in datasets
-    ]
+    for run, cnn in matched(features, cnns, "dataset"):
+        if run.dataset in datasets:
+            yield f"{run.dataset} {run.role.removesuffix('-low-clip')}", _early(run), _early(cnn)
 
 
 def _early(run: Run) -> Value | None:
@@ -92,14 +87,11 @@ def _early(run: Run) -> Value | None:
 
 def by_batch(scores: Scores) -> Triples:
     """(point of a CNN's curve, its accuracy, that with the smallest batch), after the first quarter."""
-    first: dict[tuple[str, float], Run] = {}
-    return [
-        (f"{run.dataset} {run.entry} after {a.epochs:.0f}", a.accuracy, b.accuracy)
-        for run in scores.of_role("cnn-batches")
-        if run is not (smallest := first.setdefault((run.dataset, run.epsilon), run))
-        for a, b in zip(run.curve, smallest.curve, strict=False)
-        if a.epochs >= _EARLY * run.curve[-1].epochs
-    ]
+    for smallest, *others in grouped(scores.of_role("cnn-batches"), lambda run: run.at):
+        for run in others:
+            for a, b in zip(run.curve, smallest.curve, strict=False):
+                if a.epochs >= _EARLY * run.curve[-1].epochs:
+                    yield f"{run.dataset} {run.entry} after {a.epochs:.0f}", a.accuracy, b.accuracy
 
 
 def one_large_step(evidence: Evidence) -> Finding:
@@ -117,11 +109,9 @@ def statistics(scores: Scores, left: tuple[str, str], right: tuple[str, str], da
     Of searches without a failed trial: a setting that diverged has no accuracy, and would be the worst.
     """
     whole = {key: search.statistics for key, search in scores.searches.items() if not search.failed}
-    return [
-        (dataset, Value(whole[dataset, left[0]][left[1]]), Value(whole[dataset, right[0]][right[1]]))
-        for dataset in datasets or dict.fromkeys(dataset for dataset, _ in whole)
-        if {(dataset, left[0]), (dataset, right[0])} <= whole.keys()
-    ]
+    for dataset in datasets or dict.fromkeys(dataset for dataset, _ in whole):
+        if {(dataset, left[0]), (dataset, right[0])} <= whole.keys():
+            yield dataset, Value(whole[dataset, left[0]][left[1]]), Value(whole[dataset, right[0]][right[1]])
 
 
 def failed_searches(evidence: Evidence) -> str:
