@@ -28,7 +28,7 @@ from dpstudy.tables.claims.finding import (
     undecided,
 )
 from dpstudy.tables.claims.grid import Triples, Value, average, number
-from dpstudy.tables.claims.scores import Evidence, Run, Scores, grouped, places, value_of
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, grouped, matched, places, value_of
 from dpstudy.tables.published import DISTANCES as MEASURED_DISTANCES
 from dpstudy.tables.published import published_rows
 
@@ -62,20 +62,17 @@ def _costs(scores: Scores, role: str) -> Triples:
 
 def along_training(scores: Scores) -> Triples:
     """The points of smoothing's curves on CheXpert, each beside DP-SGD's last point of no more epochs."""
-    for run, other in product(scores.of_role(SMOOTHING), scores.of_role(DP_SGD)):
-        alike = (run.dataset, run.epsilon, run.n) == (other.dataset, other.epsilon, other.n)
-        for point in run.curve if alike and run.private and run.data == CHEXPERT else ():
+    for run, other in matched(scores.of_role(SMOOTHING), scores.of_role(DP_SGD), "dataset", "epsilon", "n"):
+        for point in run.curve if run.private and run.data == CHEXPERT else ():
             if earlier := [one for one in other.curve if one.epochs <= point.epochs]:
                 yield f"{run.at}, epoch {point.epochs:g}", point.accuracy, earlier[-1].accuracy
 
 
 def beside_no_privacy(scores: Scores) -> Triples:
     """(place and finite epsilon, smoothing, no privacy) on CheXpert."""
-    return [
-        (f"{place} {number(e)}", scores.get(place, SMOOTHING, e), scores.get(place, FREE, math.inf))
-        for place in places(scores, CHEXPERT)
-        for e in scores.finite(place, SMOOTHING)
-    ]
+    for place in places(scores, CHEXPERT):
+        for e in scores.finite(place, SMOOTHING):
+            yield f"{place} {number(e)}", scores.get(place, SMOOTHING, e), scores.get(place, FREE, math.inf)
 
 
 def label_scores(run: Run, metric: str) -> dict[str, list[float]]:
@@ -230,13 +227,12 @@ def measure(evidence: Evidence) -> Finding:
     """Judge the claim on the metric of Table 1."""
     printed = [run.accuracy.number for run in evidence.printed.runs]
     text = f"Table 1 calls its numbers performance: {min(printed)} to {max(printed)}; they are read as top-1 accuracy"
-    runs, shown = [run for run in evidence.ours.of_role(FREE) if not run.private], []
-    for place in places(evidence.ours, CIFAR10, FREE):
-        if run := next((run for run in runs if run.dataset == place), None):
-            seeds = run.metrics["seeds"]
-            both = [metric for metric in ("top1", "auc") if all(metric in seed for seed in seeds)]
-            values = ", ".join(f"{m} {value_of([seed[m] for seed in seeds], m).mean:.1f} %" for m in both)
-            shown.append(f"{place}, no privacy: {values}")
+    free, shown = [run for run in evidence.ours.of_role(FREE) if run.data == CIFAR10 and not run.private], []
+    for run, *_ in grouped(free, lambda run: run.dataset):
+        seeds = run.metrics["seeds"]
+        both = [metric for metric in ("top1", "auc") if all(metric in seed for seed in seeds)]
+        values = ", ".join(f"{m} {value_of([seed[m] for seed in seeds], m).mean:.1f} %" for m in both)
+        shown.append(f"{run.dataset}, no privacy: {values}")
     why = "What a table was computed with can only be said by its authors"
     return undecided(". ".join([why, "; ".join(shown)]) if shown else why, text)
 
