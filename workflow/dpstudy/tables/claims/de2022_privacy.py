@@ -107,10 +107,8 @@ def recomputed(evidence: Evidence) -> Finding:
     wrong = [_named(one) for one, _, off in closest if abs(off) > _SAME]
     near = sum(abs(off) <= _NEAR for _, _, off in closest)
     worst = max(closest, key=lambda item: abs(item[2]))
-    text = (
-        f"Renyi DP with the improved conversion, δ and N as printed: {near} of {len(closest)} settings within "
-        f"{_NEAR:.0%} of the printed ε, the worst {worst[2]:.1%} ({_named(worst[0])})"
-    )
+    text = f"Renyi DP with the improved conversion, δ and N as printed: {near} of {len(closest)} settings within "
+    text += f"{_NEAR:.0%} of the printed ε, the worst {worst[2]:.1%} ({_named(worst[0])})"
     if fewer := [(one, size) for one, size, _ in closest if size != records(evidence, one.dataset)[0]]:
         sizes = ", ".join(f"{size:,}" for size in dict.fromkeys(size for _, size in fewer))
         tables = grouped((one for one, _ in fewer), lambda one: one.table)
@@ -139,11 +137,8 @@ def tuning_is_free(evidence: Evidence) -> Finding:
 
 def later_results(evidence: Evidence) -> Finding:
     """Judge the claims on later results of others, as mehta2023 quotes them too."""
-    quoted = {
-        row["dataset"]: row["value"]
-        for row in published_rows(RESULTS, "mehta2023")
-        if row["table"] == "1" and row["source"].startswith("Bu et al.") and float(row["epsilon"]) == 1
-    }
+    rows = [row for row in published_rows(RESULTS, "mehta2023") if row["table"] == "1" and float(row["epsilon"]) == 1]
+    quoted = {row["dataset"]: row["value"] for row in rows if row["source"].startswith("Bu et al.")}
     text = ", ".join(f"{name} {quoted.get(name, 'nothing')} ({value} here)" for name, value in _BU.items())
     text = f"Of Bu et al. at ε = 1 mehta2023's Table 1 quotes {text}"
     if any(quoted.get(name, value) != value for name, value in _BU.items()):
@@ -153,7 +148,7 @@ def later_results(evidence: Evidence) -> Finding:
 
 def _attacked(evidence: Evidence, role: str = "audit") -> list[Run]:
     """The attacked cells in a role, of all sizes of the data set, by records and epsilon."""
-    runs = [run for run in (*evidence.ours.runs, *evidence.ours.resized) if run.role == role and run.black_box]
+    runs = [run for run in evidence.ours.of_any_size(role) if run.black_box]
     return sorted(runs, key=lambda run: (run.black_box["records"], run.epsilon))
 
 
@@ -163,11 +158,8 @@ def _name(run: Run) -> str:
 
 def _statistics(evidence: Evidence, metric: str) -> dict[tuple[str, float], str]:
     """(|D|, nominal epsilon) -> one statistic of Table 9, as printed."""
-    return {
-        (row["method"].partition("(")[2].rstrip(")"), float(row["epsilon"])): row["value"]
-        for row in evidence.rows
-        if row["table"] == "9" and row["metric"] == metric
-    }
+    rows = [row for row in evidence.rows if row["table"] == "9" and row["metric"] == metric]
+    return {(row["method"].partition("(")[2].rstrip(")"), float(row["epsilon"])): row["value"] for row in rows}
 
 
 def no_violation(evidence: Evidence) -> Finding:
@@ -227,10 +219,8 @@ def protocol(evidence: Evidence) -> Finding:
     least = 1 - ((1 - _CONFIDENCE) / 2) ** (1 / per_set)  # Clopper-Pearson, no false positive seen
     largest = math.log((1 - least - 1 / _SIZES[_SMALL]) / least)
     highest = max(e for _, e in _statistics(evidence, "eps_lower_bound"))
-    text = (
-        f"2 x ({_MODELS:,} − {_RESERVED:,}) = {2 * per_set:,} models; {per_set:,} without a single error would show a "
-        f"lower bound of {lower_bound(largest, places=1)}, above the largest nominal ε of {number(highest)}"
-    )
+    text = f"2 x ({_MODELS:,} − {_RESERVED:,}) = {2 * per_set:,} models; {per_set:,} without a single error would show "
+    text += f"a lower bound of {lower_bound(largest, places=1)}, above the largest nominal ε of {number(highest)}"
     runs = _attacked(evidence)
     counts = sorted({run.black_box["held_out"] + run.black_box["runs"] for run in runs})
     here = f"Here {', '.join(f'{count:,}' for count in counts)} models a side" if runs else _NO_AUDIT

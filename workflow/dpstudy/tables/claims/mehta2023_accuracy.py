@@ -18,11 +18,8 @@ _DECAY_IN_TEXT = 0.1  # appendix C.2, "which gets multiplied by the learning rat
 
 
 def _table_1(evidence: Evidence, own: bool) -> dict[tuple[str, float], float]:
-    return {
-        (row["dataset"], float(row["epsilon"])): float(row["value"])
-        for row in evidence.rows
-        if row["table"] == "1" and (row["method"] in BEFORE) != own
-    }
+    rows = [row for row in evidence.rows if row["table"] == "1" and (row["method"] in BEFORE) != own]
+    return {(row["dataset"], float(row["epsilon"])): float(row["value"]) for row in rows}
 
 
 def _printed(evidence: Evidence, method: str, epochs: int, epsilon: float) -> float:
@@ -141,19 +138,19 @@ def noise_and_classes(evidence: Evidence) -> Finding:
     Algorithms 2 and 3 say so; that the lead of least squares grows with m is what would follow.
     """
     noise = ", ".join(f"sqrt({m}) = {math.sqrt(m):.1f}" for m in (10, 100, 1000))
-    (_, printed), (_, here) = (judged([_leads_by_classes(grid)]) for grid in (evidence.printed, evidence.ours))
+    name = "Lead of LS over Newton with more classes over that with fewer"
+    parts = (Part.of(name, _leads_by_classes(grid)) for grid in (evidence.printed, evidence.ours))
+    (_, printed), (_, here) = (judged([part]) for part in parts)
     return decided(True, COMPUTED, f"By Algorithms 2 and 3, per class: {noise} times σC against σC. {printed}", here)
 
 
-def _leads_by_classes(grid: Grid) -> Part:
+def _leads_by_classes(grid: Grid) -> Triples:
     by_classes = sorted({place.dataset for place in grid.places}, key=lambda name: grid.classes.get(name, 0))
-    triples = []
     for small, large in pairwise(by_classes):
         more = grid.classes.get(small) != grid.classes.get(large)
         for name, place, epsilon in grid.at(dataset=large).cells() if more else ():
             with_fewer = _lead(grid, Place(small, place.pretraining), epsilon, LS, NEWTON)
-            triples.append((f"{name} against {small}", _lead(grid, place, epsilon, LS, NEWTON), with_fewer))
-    return Part.of("Lead of LS over Newton with more classes over that with fewer", triples)
+            yield f"{name} against {small}", _lead(grid, place, epsilon, LS, NEWTON), with_fewer
 
 
 def _gain(grid: Grid, dataset: str, epsilon: float) -> Value | None:

@@ -198,16 +198,9 @@ def printed_value(row: Mapping[str, str], runs: int = 5) -> Value:
 
 def up(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
     """(name, later, earlier) for each pair of neighbours in lists of runs."""
-    return [
-        (f"{later.at}, {later.entry}", value(later), value(earlier))
-        for group in groups
-        for earlier, later in pairwise(group)
-    ]
-
-
-def ends(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
-    """(name, last, first) for each list of runs."""
-    return up([[group[0], group[-1]] for group in groups if len(group) > 1], value)
+    for group in groups:
+        for earlier, later in pairwise(group):
+            yield f"{later.at}, {later.entry}", value(later), value(earlier)
 
 
 def curve_value(run: Run, epsilon: float) -> Value | None:
