@@ -2,7 +2,7 @@
 10, 11)."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from dpstudy.tables.claims.de2022_printed import CIFAR10
@@ -177,8 +177,7 @@ def _optimal_settings(evidence: Evidence, deep: bool) -> Finding:
     groups = [group for runs in by_batch if len(group := [run for run in runs if _tuned(run)]) >= _FEWEST]
     if not groups:
         return undecided(f"{_NO_BATCHES}{', WRN-40-4)' if deep else ')'}")
-    found = [_regimes(group) for group in groups]
-    kept = {rule: all(regimes[rule] for regimes in found) for rule in found[0]}
+    kept = {rule: all(holds(group) for group in groups) for rule, holds in _RULES.items()}
     text = ". ".join(f"{rule}: {'yes' if so else 'no'}" for rule, so in kept.items())
     shown = "; ".join(
         f"B = {setting(run, 'batch_size'):,}: T = {setting(run, 'steps'):,}, η = {setting(run, _RATE):g}"
@@ -201,21 +200,31 @@ def _slope(low: Run, high: Run, name: str) -> float:
     return math.log(setting_grows) / math.log(batch_grows)
 
 
-def _regimes(group: Sequence[Run]) -> dict[str, bool]:
-    """Whether settings go with the batch size as is said: first in the lower half of the sizes, then in the upper.
+def _lower_half(group: Sequence[Run], name: str) -> float:
+    return _slope(group[0], group[len(group) // 2], name)
 
-    The epochs (steps times batch) begin to rise where the rate ends rising, to one batch size.
-    """
-    first, middle, last = group[0], group[len(group) // 2], group[-1]
-    steps, then_steps, rate, then_rate = (
-        _slope(*two, name) for name in ("steps", _RATE) for two in ((first, middle), (middle, last))
-    )
-    rate_ends, epochs_begin = (
-        [turned(low, high) for low, high in pairwise(group)] + [True]
-        for turned in (lambda a, b: _slope(a, b, _RATE) < _TURN, lambda a, b: 1 + _slope(a, b, "steps") >= _TURN)
-    )
-    return {
-        "Steps fall, then are constant (epochs constant, then proportional to B)": steps < -_TURN <= then_steps < _TURN,
-        "Rate proportional to B, then constant": rate >= _TURN > then_rate >= -_TURN,
-        "Epochs rise from where the rate does not": abs(rate_ends.index(True) - epochs_begin.index(True)) <= 1,
-    }
+
+def _upper_half(group: Sequence[Run], name: str) -> float:
+    return _slope(group[len(group) // 2], group[-1], name)
+
+
+def _turn(group: Sequence[Run], turned: Callable[[Run, Run], bool]) -> int:
+    """The first of the batch sizes from which on something is so."""
+    return next((i for i, pair in enumerate(pairwise(group)) if turned(*pair)), len(group) - 1)
+
+
+def _turns_together(group: Sequence[Run]) -> bool:
+    """The epochs (steps times batch) begin to rise where the rate ends rising, to one batch size."""
+    rate = _turn(group, lambda low, high: _slope(low, high, _RATE) < _TURN)
+    epochs = _turn(group, lambda low, high: 1 + _slope(low, high, "steps") >= _TURN)
+    return abs(rate - epochs) <= 1
+
+
+_FALLING_STEPS = "Steps fall, then are constant (epochs constant, then proportional to B)"
+_RULES: dict[str, Callable[[Sequence[Run]], bool]] = {
+    _FALLING_STEPS: lambda group: _lower_half(group, "steps") < -_TURN <= _upper_half(group, "steps") < _TURN,
+    "Rate proportional to B, then constant": (
+        lambda group: _lower_half(group, _RATE) >= _TURN > _upper_half(group, _RATE) >= -_TURN
+    ),
+    "Epochs rise from where the rate does not": _turns_together,
+}
