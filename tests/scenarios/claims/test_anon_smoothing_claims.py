@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dpstudy.methods.local_sensitivity import local_sensitivity as of_points
-from dpstudy.tables.claims import anon_smoothing_experiments
+from dpstudy.tables.claims import anon_smoothing_privacy
 from dpstudy.tables.claims.anon_smoothing_experiments import label_gap
 from dpstudy.tables.claims.anon_smoothing_printed import PAPER
 from dpstudy.tables.claims.anon_smoothing_privacy import error_bound, local_sensitivity
@@ -51,7 +51,7 @@ def test_distances_between_neighbours_decide_what_is_compact(monkeypatch):
             {"dataset": dataset, "features": features, "class": name, "mean": str(mean)}
             for (dataset, features, name), mean in zip(names, means, strict=True)
         ]
-        monkeypatch.setattr(anon_smoothing_experiments, "published_rows", lambda path, paper, rows=rows: rows)
+        monkeypatch.setattr(anon_smoothing_privacy, "published_rows", lambda path, paper, rows=rows: rows)
         found = FUNCTIONS["neighbour-distances"](evidence())
         assert (found.verdict, found.decided_by) == (expected, MEASUREMENT)
         assert f"features of a network: car {means[0]:g}, dog {means[1]:g}" in found.here

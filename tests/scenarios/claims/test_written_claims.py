@@ -101,6 +101,7 @@ def with_functions(**claim):
 
     functions = {
         "all_pairs": all_pairs,
+        "one_each": lambda scores, datasets: [(name, Value(2.0), Value(1.0)) for name in datasets],
         "unmeasured": lambda scores: None,
         "refuting": lambda known: (False, "1 is not 2"),
         "agreeing": lambda known: (True, "1 is 1"),
@@ -118,6 +119,14 @@ def test_a_function_forms_the_pairs_to_compare():
     )
     assert with_functions(compare=[pairs, {"over": "y", "pairs": "unmeasured"}]).here.count(":") == 1
     assert with_functions(compare={"over": "y", "pairs": "unmeasured"}).here == "There are none"
+
+
+def test_data_sets_are_said_of_one_comparison_or_of_all():
+    one = {"over": "x", "left": "linear", "right": "cnn"}
+    assert "x: 1 of 1 for" in found(compare=one | {"datasets": ["CIFAR-10"]}).here
+    assert found(compare=[one], datasets=["CIFAR-10"]) == found(compare=[one | {"datasets": ["CIFAR-10"]}])
+    pairs = with_functions(compare={"over": "x", "pairs": "one_each"}, datasets=["CIFAR-10", "Fashion-MNIST"])
+    assert "x: 1 of 1 for" in pairs.here  # the study has no cells of the other
 
 
 def test_a_computation_refutes_and_what_stands_beside_is_told():

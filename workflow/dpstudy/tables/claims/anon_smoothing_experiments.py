@@ -8,7 +8,6 @@ what stands for either. Scores by label stand in metrics.json.
 
 import json
 import math
-import statistics
 from collections.abc import Iterator, Mapping
 from itertools import pairwise, product
 
@@ -16,21 +15,9 @@ from dpstudy.evaluation.groups import gap
 from dpstudy.evaluation.judge import LABEL
 from dpstudy.tables.claims.anon_smoothing_printed import CHEXPERT, CIFAR10, DISTANCES, DP_SGD, FREE, RECORDS, SMOOTHING
 from dpstudy.tables.claims.anon_smoothing_privacy import audited
-from dpstudy.tables.claims.finding import (
-    CELLS,
-    MEASUREMENT,
-    Finding,
-    Part,
-    by_roles,
-    decided,
-    noted,
-    on_cells,
-    undecided,
-)
+from dpstudy.tables.claims.finding import CELLS, Finding, Part, by_roles, decided, noted, on_cells, undecided
 from dpstudy.tables.claims.grid import Triples, Value, average, number
-from dpstudy.tables.claims.scores import Evidence, Run, Scores, grouped, places, value_of
-from dpstudy.tables.published import DISTANCES as MEASURED_DISTANCES
-from dpstudy.tables.published import published_rows
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, grouped, matched, places, value_of
 
 _AT = 8.0  # the epsilon at which subgroups are compared
 _SIMILAR = 2.0  # points of gaps that still read as "similar"
@@ -62,20 +49,17 @@ def _costs(scores: Scores, role: str) -> Triples:
 
 def along_training(scores: Scores) -> Triples:
     """The points of smoothing's curves on CheXpert, each beside DP-SGD's last point of no more epochs."""
-    for run, other in product(scores.of_role(SMOOTHING), scores.of_role(DP_SGD)):
-        alike = (run.dataset, run.epsilon, run.n) == (other.dataset, other.epsilon, other.n)
-        for point in run.curve if alike and run.private and run.data == CHEXPERT else ():
+    for run, other in matched(scores.of_role(SMOOTHING), scores.of_role(DP_SGD), "dataset", "epsilon", "n"):
+        for point in run.curve if run.private and run.data == CHEXPERT else ():
             if earlier := [one for one in other.curve if one.epochs <= point.epochs]:
                 yield f"{run.at}, epoch {point.epochs:g}", point.accuracy, earlier[-1].accuracy
 
 
 def beside_no_privacy(scores: Scores) -> Triples:
     """(place and finite epsilon, smoothing, no privacy) on CheXpert."""
-    return [
-        (f"{place} {number(e)}", scores.get(place, SMOOTHING, e), scores.get(place, FREE, math.inf))
-        for place in places(scores, CHEXPERT)
-        for e in scores.finite(place, SMOOTHING)
-    ]
+    for place in places(scores, CHEXPERT):
+        for e in scores.finite(place, SMOOTHING):
+            yield f"{place} {number(e)}", scores.get(place, SMOOTHING, e), scores.get(place, FREE, math.inf)
 
 
 def label_scores(run: Run, metric: str) -> dict[str, list[float]]:
@@ -139,20 +123,16 @@ def fairness(evidence: Evidence) -> Finding:
         Part.of("The gap without privacy over smoothing's", free),
         Part.of("Smoothing's cost on the rarest label over that on the others", _smallest(evidence)),
     ]
-    missing = (
-        "The study has no scores by label (evaluation.per_label) of cells in the roles instance-smoothing, dp-sgd and "
-        "nonprivate (CheXpert)"
-    )
+    missing = "The study has no scores by label (evaluation.per_label) of cells in the roles instance-smoothing, "
+    missing += "dp-sgd and nonprivate (CheXpert)"
     return on_cells(parts, missing, "No numbers: the figure that the text names shows areas along training")
 
 
 def compact_classes(evidence: Evidence) -> Finding:
     """Judge the claim: compact classes are classified best and leak least."""
     ratio = DISTANCES["dog"] / DISTANCES["car"]
-    why = (
-        "It needs the leakage and the compactness of each class: audits attack single records, and distances between "
-        "private records are not released"
-    )
+    why = "It needs the leakage and the compactness of each class: audits attack single records, and distances between "
+    why += "private records are not released"
     shown = []
     for name, cells in _compared(evidence, CIFAR10):
         by_label = label_scores(run, evidence.metric) if (run := cells[SMOOTHING]) else {}
@@ -210,11 +190,9 @@ def data_sets(evidence: Evidence) -> Finding:
 
 def independence(evidence: Evidence) -> Finding:
     """Judge the claim: nothing depends on iterations, parameters, batch normalisation or subpopulations."""
-    why = (
-        "σ of Theorem 1 has neither iterations nor parameters in it, but the projection is trained on private records "
-        "for as long as one likes and published: what it tells would have to be attacked after few and many epochs. "
-        "Accuracies decide it no more: they would have to be equal, not merely close"
-    )
+    why = "σ of Theorem 1 has neither iterations nor parameters in it, but the projection is trained on private "
+    why += "records for as long as one likes and published: what it tells would have to be attacked after few and many "
+    why += "epochs. Accuracies decide it no more: they would have to be equal, not merely close"
     curves = [run for run in evidence.ours.of_role(SMOOTHING) if len(run.curve) > 1 and run.private]
     shown: dict[str, str] = {}
     for run in curves:
@@ -230,25 +208,11 @@ def measure(evidence: Evidence) -> Finding:
     """Judge the claim on the metric of Table 1."""
     printed = [run.accuracy.number for run in evidence.printed.runs]
     text = f"Table 1 calls its numbers performance: {min(printed)} to {max(printed)}; they are read as top-1 accuracy"
-    runs, shown = [run for run in evidence.ours.of_role(FREE) if not run.private], []
-    for place in places(evidence.ours, CIFAR10, FREE):
-        if run := next((run for run in runs if run.dataset == place), None):
-            seeds = run.metrics["seeds"]
-            both = [metric for metric in ("top1", "auc") if all(metric in seed for seed in seeds)]
-            values = ", ".join(f"{m} {value_of([seed[m] for seed in seeds], m).mean:.1f} %" for m in both)
-            shown.append(f"{place}, no privacy: {values}")
+    free, shown = [run for run in evidence.ours.of_role(FREE) if run.data == CIFAR10 and not run.private], []
+    for run, *_ in grouped(free, lambda run: run.dataset):
+        seeds = run.metrics["seeds"]
+        both = [metric for metric in ("top1", "auc") if all(metric in seed for seed in seeds)]
+        values = ", ".join(f"{m} {value_of([seed[m] for seed in seeds], m).mean:.1f} %" for m in both)
+        shown.append(f"{run.dataset}, no privacy: {values}")
     why = "What a table was computed with can only be said by its authors"
     return undecided(". ".join([why, "; ".join(shown)]) if shown else why, text)
-
-
-def neighbour_distances(evidence: Evidence) -> Finding:
-    """Judge the claim on the histogram of distances: cars are nearer to each other than classes are on average, dogs
-    farther. The paper does not name its features; ours are those of a network that saw ImageNet."""
-    text = ", ".join(f"{name} {distance:g}" for name, distance in DISTANCES.items())
-    rows = published_rows(MEASURED_DISTANCES, "anon_smoothing")
-    mean = statistics.fmean(float(row["mean"]) for row in rows)
-    shown = {row["class"]: float(row["mean"]) for row in rows}
-    car, dog = shown["automobile"], shown["dog"]
-    here = f"{rows[0]['dataset']}, features of {rows[0]['features']}: "
-    here += f"car {car:.3g}, dog {dog:.3g}, all classes {mean:.3g}"
-    return decided(car < mean < dog, MEASUREMENT, f"As printed {text}, in unnamed features.", here)

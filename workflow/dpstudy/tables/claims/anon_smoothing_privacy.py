@@ -1,7 +1,8 @@
-"""Claims of anon_smoothing on privacy (sections 2, 3.1, 4.2), kernels, numbers of records and error bounds (3.2, 3.3):
-recomputed, and compared with audits of our cells."""
+"""Claims of anon_smoothing on privacy (sections 2, 3.1, 4.2), kernels, numbers of records and error bounds (3.2, 3.3),
+and distances between records (1, Figure 1): recomputed, and compared with audits of our cells."""
 
 import math
+import statistics
 from fractions import Fraction
 from itertools import pairwise
 
@@ -11,9 +12,11 @@ from dpstudy.privacy.claimed import noise_multiplier, rho_of
 from dpstudy.privacy.gaussian import epsilon_of
 from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.claims.anon_smoothing_printed import CIFAR10, DELTA, DISTANCES, EPSILONS, FREE, SMOOTHING
-from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, by_roles, decided, noted
+from dpstudy.tables.claims.finding import COMPUTED, MEASUREMENT, Finding, Part, by_roles, decided, noted
 from dpstudy.tables.claims.grid import Triples, Value, number
 from dpstudy.tables.claims.scores import Evidence, Scores, grouped, places
+from dpstudy.tables.published import DISTANCES as MEASURED_DISTANCES
+from dpstudy.tables.published import published_rows
 
 _PRINTED_RHO = ("0.080", "0.173", "1.049")  # at EPSILONS
 _RECORDS = 100  # of the data sets that local sensitivities are computed on
@@ -55,12 +58,10 @@ def instance_noise(evidence: Evidence) -> Finding:
     """Judge Proposition 1: noise scaled to local sensitivity protects each record."""
     same, alone = local_sensitivity(_RECORDS, _RECORDS), local_sensitivity(1, _RECORDS)
     half = local_sensitivity(_RECORDS // 2, _RECORDS)
-    text = (
-        f"Of {_RECORDS} identical records each has p(x) = p_−i(x) = K_h(0), hence s_i = {float(same):g}: it is "
-        f"published as it is, and protected by nothing. The approximation K_h(0)/n = {float(alone):g} K_h(0) is that "
-        f"of a record far from all others; where {_RECORDS // 2} of the {_RECORDS} are the same, s_i = "
-        f"{float(half):.4f} K_h(0). It is a statistic of the private records: noise that it scales proves nothing"
-    )
+    text = f"Of {_RECORDS} identical records each has p(x) = p_−i(x) = K_h(0), hence s_i = {float(same):g}: it is "
+    text += f"published as it is, and protected by nothing. The approximation K_h(0)/n = {float(alone):g} K_h(0) is "
+    text += f"that of a record far from all others; where {_RECORDS // 2} of the {_RECORDS} are the same, s_i = "
+    text += f"{float(half):.4f} K_h(0). It is a statistic of the private records: noise that it scales proves nothing"
     return decided(same > 0, COMPUTED, text, audited(evidence))
 
 
@@ -69,14 +70,12 @@ def zero_concentrated(evidence: Evidence) -> Finding:
     sigma = noise_multiplier(rho_of(3.0, DELTA), DELTA)
     same = float(local_sensitivity(_RECORDS, _RECORDS)) * sigma
     farthest = float(local_sensitivity(1, 2)) * _PEAK * sigma
-    text = (
-        f"At ε = 3, δ = {upper_bound(DELTA)}: σ = {sigma:.2f}, and of {_RECORDS} identical records "
-        f"each has noise of standard deviation s_i σ = {same:g}. With another record in the place of one of them its "
-        "point differs with certainty: no ρ and no ε is finite. The proof (A.1) has σ² ≥ Δ²/(2ρ) and then drops Δ; the "
-        f"printed σ, without s_i, would do for points that one record moves by at most Δ = 2 sqrt(ln(1/δ)) = "
-        f"{2 * math.sqrt(math.log(1 / DELTA)):.2f}. Taken literally s_i σ is next to nothing: at p = {DIMENSIONS} "
-        f"and h = 1 at most {farthest:.0e} for any record of any data"
-    )
+    text = f"At ε = 3, δ = {upper_bound(DELTA)}: σ = {sigma:.2f}, and of {_RECORDS} identical records each has noise "
+    text += f"of standard deviation s_i σ = {same:g}. With another record in the place of one of them its point "
+    text += "differs with certainty: no ρ and no ε is finite. The proof (A.1) has σ² ≥ Δ²/(2ρ) and then drops Δ; the "
+    text += "printed σ, without s_i, would do for points that one record moves by at most Δ = 2 sqrt(ln(1/δ)) = "
+    text += f"{2 * math.sqrt(math.log(1 / DELTA)):.2f}. Taken literally s_i σ is next to nothing: at p = {DIMENSIONS} "
+    text += f"and h = 1 at most {farthest:.0e} for any record of any data"
     return decided(same > 0, COMPUTED, text, audited(evidence))
 
 
@@ -112,11 +111,10 @@ def enough_records(evidence: Evidence) -> Finding:
     needed = {e: math.ceil(_constants(1.0)[0] / rho_of(e, DELTA)) for e in EPSILONS}
     least = ", ".join(f"{n} at ε = {number(e)}" for e, n in needed.items())
     most = max(needed.values())
-    text = (
-        f"C of section 3.2 and of A.2: {shown}. Neither is the highest value of a kernel in {DIMENSIONS} dimensions, "
-        f"which at h = 1 is {_PEAK:.0e}. With α = 2 and h = 1 these numbers of records would do, whatever they are: "
-        f"{least}; but {most} identical ones have s_i = {float(local_sensitivity(most, most)):g} and no finite ρ"
-    )
+    text = f"C of section 3.2 and of A.2: {shown}. Neither is the highest value of a kernel in {DIMENSIONS} "
+    text += f"dimensions, which at h = 1 is {_PEAK:.0e}. With α = 2 and h = 1 these numbers of records would do, "
+    text += f"whatever they are: {least}; but {most} identical ones have s_i = "
+    text += f"{float(local_sensitivity(most, most)):g} and no finite ρ"
     asked = [
         f"{run.dataset}, ε = {number(run.epsilon)}: {run.metrics['hyperparameters']['smallest_n']:.2g} of {run.n:,}"
         for run in evidence.ours.of_any_size(SMOOTHING)
@@ -152,9 +150,8 @@ def _bounds(scores: Scores) -> Triples:
     for run in (run for run in scores.of_role(SMOOTHING) if run.data == CIFAR10 and run.private):
         options = run.metrics.get("hyperparameters", {})
         bound = error_bound(run.epsilon, options.get("margin", _MARGIN), options.get("noise_delta", DELTA))
-        bound = options.get("error_bound", bound)
-        if bound < 1:
-            yield f"{run.at}", Value(100 * bound), _error(run.accuracy)
+        if (bound := options.get("error_bound", bound)) < 1:
+            yield run.at, Value(100 * bound), _error(run.accuracy)
 
 
 def _unsmoothed(scores: Scores) -> Triples:
@@ -194,12 +191,23 @@ def adaptive_kernel(evidence: Evidence) -> Finding:
     threshold = DISTANCES["car"]  # as in section 3.2
     classes = {name: "dense" if distance >= threshold else "sparse" for name, distance in DISTANCES.items()}
     share = 2 ** (-DIMENSIONS / 2)
-    text = (
-        "N_r is called a density, and its threshold is a percentile of distances. With N_r the distance, as in the "
-        f"text's example λ = {threshold:g}, a record is dense from λ on: "
-        + ", ".join(f"{name} ({DISTANCES[name]:g}) is {kind}" for name, kind in classes.items())
-        + ", while section 1 has dog for the sparse class. With N_r a density, wider kernels are lower, and with them "
-        f"the s_i of a record far from all others: at p = {DIMENSIONS} and h' = h by the factor {share:.0e}, so that "
-        "Proposition 1 gives it less noise, not more"
-    )
+    text = "N_r is called a density, and its threshold is a percentile of distances. With N_r the distance, as in the "
+    text += f"text's example λ = {threshold:g}, a record is dense from λ on: "
+    text += ", ".join(f"{name} ({DISTANCES[name]:g}) is {kind}" for name, kind in classes.items())
+    text += ", while section 1 has dog for the sparse class. With N_r a density, wider kernels are lower, and with "
+    text += f"them the s_i of a record far from all others: at p = {DIMENSIONS} and h' = h by the factor {share:.0e}, "
+    text += "so that Proposition 1 gives it less noise, not more"
     return decided(classes["dog"] == "sparse" and share >= 1, COMPUTED, text)
+
+
+def neighbour_distances(evidence: Evidence) -> Finding:
+    """Judge the claim on the histogram of distances: cars are nearer to each other than classes are on average, dogs
+    farther. The paper does not name its features; ours are those of a network that saw ImageNet."""
+    text = ", ".join(f"{name} {distance:g}" for name, distance in DISTANCES.items())
+    rows = published_rows(MEASURED_DISTANCES, "anon_smoothing")
+    mean = statistics.fmean(float(row["mean"]) for row in rows)
+    shown = {row["class"]: float(row["mean"]) for row in rows}
+    car, dog = shown["automobile"], shown["dog"]
+    here = f"{rows[0]['dataset']}, features of {rows[0]['features']}: "
+    here += f"car {car:.3g}, dog {dog:.3g}, all classes {mean:.3g}"
+    return decided(car < mean < dog, MEASUREMENT, f"As printed {text}, in unnamed features.", here)

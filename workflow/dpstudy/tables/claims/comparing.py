@@ -26,11 +26,6 @@ Functions = Mapping[str, Callable]
 _NONE: Functions = MappingProxyType({})
 
 
-def is_written(claim: Mapping) -> bool:
-    """Whether a claim's entry specifies how it is judged."""
-    return "compare" in claim or "open" in claim
-
-
 def finding(claim: Mapping, paper: Printed | None, evidence: Any, functions: Functions = _NONE) -> Finding:
     """The finding on a claim whose entry specifies how it is judged.
 
@@ -94,8 +89,8 @@ def check(name: str, claim: Mapping, paper: str, roles: Sequence[str], functions
 
 def _several(claim: Mapping, key: str) -> Sequence[Mapping]:
     """The comparisons of an entry, which may have one, several or none."""
-    given = claim.get(key, ())
-    return [given] if isinstance(given, Mapping) else given
+    given, shared = claim.get(key, ()), {"datasets": claim["datasets"]} if "datasets" in claim else {}
+    return [{**shared, **one} for one in ([given] if isinstance(given, Mapping) else given)]
 
 
 def _parts(
@@ -109,8 +104,8 @@ def _parts(
             continue
         if one.get("swapped"):
             triples = ((name, right, left) for name, left, right in triples)
-        margin = one.get("margin", 0.0) if "not_below" in one else None
-        part = Part.of(one["not_below"] if "not_below" in one else one["over"], triples, margin)
+        text, margin = (one["over"], None) if "over" in one else (one["not_below"], one.get("margin", 0.0))
+        part = Part.of(text, triples, margin)
         if part.counted or not one.get("optional"):
             parts.append(part)
     return parts
@@ -124,7 +119,8 @@ def _triples(one: Mapping, known: Any, paper: Printed | None, evidence: Any, fun
     if not where and ("datasets" in one or "place" in one):
         return None  # a claim about several data sets is judged on those that are there
     if "pairs" in one:
-        return functions[one["pairs"]](known, **one.get("with", {}))
+        of_some = {"datasets": where} if "datasets" in one else {}
+        return functions[one["pairs"]](known, **one.get("with", {}), **of_some)
     return _of_roles(one, where, paper, evidence, known) if paper else _of_methods(one, known)
 
 

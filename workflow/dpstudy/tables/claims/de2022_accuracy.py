@@ -5,9 +5,8 @@ workflow/published/claims/de2022.yaml compare."""
 from collections.abc import Sequence
 from itertools import product
 
-from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.de2022_printed import CIFAR10, IMAGENET, PRIOR, SCATTERNET, level
-from dpstudy.tables.claims.de2022_privacy import ABOUT, records, settings, spent
+from dpstudy.tables.claims.de2022_privacy import ABOUT, Setting, records, settings
 from dpstudy.tables.claims.finding import PRINTED, Finding, Part, by_roles, decided, noted, on_cells
 from dpstudy.tables.claims.grid import Triples, Value, highest, number
 from dpstudy.tables.claims.scores import Evidence, Scores
@@ -19,7 +18,7 @@ _DIFFERING = {(CIFAR10, 1.0), (CIFAR10, 8.0)}  # the cells in which Tables 1 and
 _WELL = 5.0  # points that read as "well below"
 _BEST, _DISTANCE = 91.0, 4.3  # without privacy (Yu et al. 2022), and how far below it the headline is said to lie
 _LAST_DIGIT = 0.05  # half of the last one that is printed
-_FIGURE_4 = (1024, 0.6, 136, 8e-7, 8.0)  # batch, noise multiplier, epochs, delta, epsilon
+_FIGURE_4_EPOCHS = 136
 _FIGURE_5_EPOCHS = 800  # at epsilon 8
 _ROUGHLY = 0.05  # relative difference of epochs that still reads as the same
 
@@ -36,11 +35,9 @@ def _better(scores: Scores, epsilon: float) -> Value | None:
 
 def better_wrn(scores: Scores, roles: Sequence[str] = (PRIOR, SCATTERNET)) -> Triples:
     """(epsilon from 3 on, the better Wide ResNet, the best that others had with no more epsilon)."""
-    return [
-        (number(e), _better(scores, e), highest(scores.best(CIFAR10, role, e) for role in roles))
-        for e in _epsilons(scores)
-        if e >= _OVERTAKES
-    ]
+    for e in _epsilons(scores):
+        if e >= _OVERTAKES:
+            yield number(e), _better(scores, e), highest(scores.best(CIFAR10, role, e) for role in roles)
 
 
 def scatternet_and_better(scores: Scores) -> Triples:
@@ -49,10 +46,11 @@ def scatternet_and_better(scores: Scores) -> Triples:
     return [(number(e), scores.get(CIFAR10, SCATTERNET, e), _better(scores, e)) for e in below]
 
 
-def shallow_and_deep(scores: Scores, larger: bool) -> Triples:
-    """(epsilon, WRN-16-4, WRN-40-4), at epsilon 1 or at larger ones."""
-    wanted = [e for e in _epsilons(scores) if (e > 1 if larger else e == 1)]
-    return [(number(e), scores.get(CIFAR10, WRNS[0], e), scores.get(CIFAR10, WRNS[1], e)) for e in wanted]
+def deep_and_shallow(scores: Scores) -> Triples:
+    """(epsilon above 1, WRN-40-4, WRN-16-4)."""
+    shallow, deep = WRNS
+    above = [e for e in _epsilons(scores) if e > 1]
+    return [(number(e), scores.get(CIFAR10, deep, e), scores.get(CIFAR10, shallow, e)) for e in above]
 
 
 def prose_and_table(evidence: Evidence) -> Finding:
@@ -83,31 +81,22 @@ def imagenet(evidence: Evidence) -> Finding:
 
 def without_privacy_beside(scores: Scores, network: str, goal: float) -> Triples:
     """(network, its best accuracy on CIFAR-10 without privacy, what Zagoruyko and Komodakis exceed)."""
-    best = highest(
-        run.accuracy
-        for run in scores.of_role("nonprivate-wrn")
-        if run.dataset == CIFAR10 and run.metrics["hyperparameters"].get("network", "").startswith(network)
-    )
-    return [(network, best, level(scores, CIFAR10, Value(goal)))]
+    runs = [run for run in scores.of_role("nonprivate-wrn") if run.dataset == CIFAR10]
+    alike = [run for run in runs if run.metrics["hyperparameters"].get("network", "").startswith(network)]
+    yield network, highest(run.accuracy for run in alike), level(scores, CIFAR10, Value(goal))
 
 
 def prose_and_table_of_fine_tuning(evidence: Evidence) -> Finding:
     """Judge the claim: Tables 1 and 5 differ in two cells."""
+    own = [row for row in evidence.rows if row["model"] == "WRN-28-10" and not row["source"]]
     first, fifth = (
-        {
-            (row["dataset"], float(row["epsilon"]), row["method"]): row["value"]
-            for row in evidence.rows
-            if row["table"] == table and row["model"] == "WRN-28-10" and not row["source"]
-        }
+        {(row["dataset"], float(row["epsilon"]), row["method"]): row["value"] for row in own if row["table"] == table}
         for table in ("1", "5")
     )
     shared = [key for key in first if key in fifth]
     differing = {key[:2] for key in shared if first[key] != fifth[key]}
-    text = ", ".join(
-        f"{key[0]} ε = {number(key[1])}: {first[key]} in Table 1, {fifth[key]} in Table 5"
-        for key in shared
-        if key[:2] in differing
-    )
+    both = [(*key[:2], first[key], fifth[key]) for key in shared if key[:2] in differing]
+    text = ", ".join(f"{name} ε = {number(e)}: {one} in Table 1, {two} in Table 5" for name, e, one, two in both)
     text = f"{len(differing)} of {len(shared)} cells differ: {text}" if differing else "No cell differs"
     return decided(differing == _DIFFERING, PRINTED, text)
 
@@ -128,10 +117,8 @@ def headline_lies_below(evidence: Evidence) -> tuple[bool, str]:
 def along_epsilon(evidence: Evidence) -> Finding:
     """Judge the claim: the accuracies of Figure 1(b), as printed in Table 6, are reached."""
     ours, printed = evidence.ours, evidence.printed
-    triples = [
-        (number(e), ours.get(IMAGENET, "nfnet", e), level(ours, IMAGENET, printed.get(IMAGENET, "nfnet", e)))
-        for e in ours.epsilons(IMAGENET, "nfnet")
-    ]
+    stated = {e: level(ours, IMAGENET, printed.get(IMAGENET, "nfnet", e)) for e in ours.epsilons(IMAGENET, "nfnet")}
+    triples = [(number(e), ours.get(IMAGENET, "nfnet", e), value) for e, value in stated.items()]
     part = Part.of("Not below Table 6", triples, margin=0.0)
     shown = [printed.values[IMAGENET, "nfnet", e] for e in (8.0, 0.5)]
     text = f"Table 6 has {shown[0].mean} at ε = 8 and {shown[1].mean} at 0.5"
@@ -140,22 +127,19 @@ def along_epsilon(evidence: Evidence) -> Finding:
 
 def figure_4_spends(evidence: Evidence) -> tuple[bool, str]:
     """Whether Figure 4's settings spend the stated epsilon."""
-    batch, sigma, epochs, delta, epsilon = _FIGURE_4
-    size = records(evidence, IMAGENET)[0]
-    found = spent(sigma, round(epochs * size / batch), batch / size, delta)
-    text = f"B = {batch:,}, σ = {sigma}, N = {size:,}, {epochs} epochs spend ε = {upper_bound(found, places=2)}"
-    return abs(found / epsilon - 1) <= ABOUT, text
+    size, batch = records(evidence, IMAGENET)[0], 1024
+    steps = round(_FIGURE_4_EPOCHS * size / batch)
+    one = Setting("figure 4", IMAGENET, "DP-SGD", epsilon=8.0, delta=8e-7, batch=batch, sigma=0.6, steps=steps)
+    text = f"B = {batch:,}, σ = {one.sigma}, N = {size:,}, {_FIGURE_4_EPOCHS} epochs spend ε = {one.shown(size)}"
+    return abs(one.off(size)) <= ABOUT, text
 
 
 def last_layer_and_all(scores: Scores) -> Triples:
     """(cell, last layer, all layers) of NF-ResNets at each depth."""
-    last, whole = (scores.in_order(f"nf-resnets-{mode}") for mode in ("classifier", "all"))
-    return [
-        (f"{a.at}, {a.entry}", a.accuracy, b.accuracy)
-        for one, other in product(last, whole)
-        if (one[0].dataset, one[0].epsilon) == (other[0].dataset, other[0].epsilon) and len(one) == len(other)
-        for a, b in zip(one, other, strict=True)
-    ]
+    for last, whole in product(scores.in_order("nf-resnets-classifier"), scores.in_order("nf-resnets-all")):
+        if last[0].at == whole[0].at and len(last) == len(whole):
+            for one, other in zip(last, whole, strict=True):
+                yield f"{one.at}, {one.entry}", one.accuracy, other.accuracy
 
 
 def shallowest_beside(scores: Scores, goal: float) -> Triples:
@@ -168,7 +152,7 @@ def figure_5_spends(evidence: Evidence) -> tuple[bool, str]:
     """Whether Figure 5's settings are the stated epochs and spend the stated epsilon."""
     (one,) = [one for one in settings(evidence) if (one.table, one.epsilon) == ("21", 8.0)]
     size = records(evidence, IMAGENET)[0]
-    epochs, found = one.epochs(size), one.spent(size)
-    text = f"Table 21 at ε = 8: {epochs:.0f} epochs, said to be about {_FIGURE_5_EPOCHS}; they spend "
-    text += f"ε = {upper_bound(found, places=2)}"
-    return abs(epochs / _FIGURE_5_EPOCHS - 1) <= _ROUGHLY and abs(found / one.epsilon - 1) <= ABOUT, text
+    epochs = one.epochs(size)
+    text = f"Table 21 at ε = 8: {epochs:.0f} epochs, said to be about {_FIGURE_5_EPOCHS}; "
+    text += f"they spend ε = {one.shown(size)}"
+    return abs(epochs / _FIGURE_5_EPOCHS - 1) <= _ROUGHLY and abs(one.off(size)) <= ABOUT, text

@@ -2,13 +2,13 @@
 with the printed settings (Tables 12 to 23) and the epsilon that they spend by it (sections 1, 2.2, appendix A)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 
 from dpstudy.privacy.events import Event
-from dpstudy.privacy.printed import lower_bound
+from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.privacy.published import de2022 as renyi_epsilon
 from dpstudy.tables.claims.de2022_printed import CIFAR10, CIFAR100
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, TOLERATED, UNDECIDED, Finding, decided, undecided
@@ -48,12 +48,16 @@ class Setting:
     steps: int
 
     def spent(self, records: int) -> float:
-        """The epsilon that the setting spends on `n` records."""
-        return spent(self.sigma, self.steps, self.batch / records, self.delta)
+        """The epsilon that the setting spends on `n` records, by Renyi DP with the improved conversion."""
+        return _spent(self.sigma, self.steps, self.batch / records, self.delta)
 
     def epochs(self, records: int) -> float:
         """How often it takes each of `n` records."""
         return self.steps * self.batch / records
+
+    def shown(self, records: int) -> str:
+        """That epsilon, rounded up to two places."""
+        return upper_bound(self.spent(records), places=2)
 
     def off(self, records: int) -> float:
         """How far that lies from the printed epsilon, relatively."""
@@ -61,8 +65,7 @@ class Setting:
 
 
 @cache
-def spent(sigma: float, steps: int, rate: float, delta: float) -> float:
-    """The epsilon of DP-SGD by Renyi DP with the improved conversion, the paper's accounting."""
+def _spent(sigma: float, steps: int, rate: float, delta: float) -> float:
     return renyi_epsilon([Event("gradient", "gaussian", sigma, 1.0, steps, "poisson", rate)], delta)
 
 
@@ -104,16 +107,15 @@ def recomputed(evidence: Evidence) -> Finding:
     wrong = [_named(one) for one, _, off in closest if abs(off) > _SAME]
     near = sum(abs(off) <= _NEAR for _, _, off in closest)
     worst = max(closest, key=lambda item: abs(item[2]))
-    text = (
-        f"Renyi DP with the improved conversion, δ and N as printed: {near} of {len(closest)} settings within "
-        f"{_NEAR:.0%} of the printed ε, the worst {worst[2]:.1%} ({_named(worst[0])})"
-    )
-    fewer = [one for one, size, _ in closest if size != records(evidence, one.dataset)[0]]
-    if fewer:
-        sizes = ", ".join(f"{size:,}" for size in dict.fromkeys(records(evidence, one.dataset)[1] for one in fewer))
-        text += f". With N = {sizes}, the records without those for validation: {_list(fewer)}; "
+    text = f"Renyi DP with the improved conversion, δ and N as printed: {near} of {len(closest)} settings within "
+    text += f"{_NEAR:.0%} of the printed ε, the worst {worst[2]:.1%} ({_named(worst[0])})"
+    if fewer := [(one, size) for one, size, _ in closest if size != records(evidence, one.dataset)[0]]:
+        sizes = ", ".join(f"{size:,}" for size in dict.fromkeys(size for _, size in fewer))
+        tables = grouped((one for one, _ in fewer), lambda one: one.table)
+        listed = [f"Table {each[0].table}, ε = {', '.join(number(one.epsilon) for one in each)}" for each in tables]
+        text += f". With N = {sizes}, the records without those for validation: {'; '.join(listed)}; "
+        offs = [one.off(records(evidence, one.dataset)[0]) for one, _ in fewer]
         text += "on all records, where the tables' test results are from, they would spend "
-        offs = [one.off(records(evidence, one.dataset)[0]) for one in fewer]
         text += f"{-max(offs):.0%} to {-min(offs):.0%} less"
     text += f". Not reproduced: {', '.join(wrong)}" if wrong else ""
     return decided(not wrong, COMPUTED, text)
@@ -121,12 +123,6 @@ def recomputed(evidence: Evidence) -> Finding:
 
 def _named(one: Setting) -> str:
     return f"Table {one.table}, {one.method.removeprefix('DP-SGD').strip(' ()') or 'all'}, ε = {number(one.epsilon)}"
-
-
-def _list(found: Sequence[Setting]) -> str:
-    """Settings by table: its number and its epsilons."""
-    tables = grouped(found, lambda one: one.table)
-    return "; ".join(f"Table {each[0].table}, ε = {', '.join(number(one.epsilon) for one in each)}" for each in tables)
 
 
 def tuning_is_free(evidence: Evidence) -> Finding:
@@ -141,11 +137,8 @@ def tuning_is_free(evidence: Evidence) -> Finding:
 
 def later_results(evidence: Evidence) -> Finding:
     """Judge the claims on later results of others, as mehta2023 quotes them too."""
-    quoted = {
-        row["dataset"]: row["value"]
-        for row in published_rows(RESULTS, "mehta2023")
-        if row["table"] == "1" and row["source"].startswith("Bu et al.") and float(row["epsilon"]) == 1
-    }
+    rows = [row for row in published_rows(RESULTS, "mehta2023") if row["table"] == "1" and float(row["epsilon"]) == 1]
+    quoted = {row["dataset"]: row["value"] for row in rows if row["source"].startswith("Bu et al.")}
     text = ", ".join(f"{name} {quoted.get(name, 'nothing')} ({value} here)" for name, value in _BU.items())
     text = f"Of Bu et al. at ε = 1 mehta2023's Table 1 quotes {text}"
     if any(quoted.get(name, value) != value for name, value in _BU.items()):
@@ -155,7 +148,7 @@ def later_results(evidence: Evidence) -> Finding:
 
 def _attacked(evidence: Evidence, role: str = "audit") -> list[Run]:
     """The attacked cells in a role, of all sizes of the data set, by records and epsilon."""
-    runs = [run for run in (*evidence.ours.runs, *evidence.ours.resized) if run.role == role and run.black_box]
+    runs = [run for run in evidence.ours.of_any_size(role) if run.black_box]
     return sorted(runs, key=lambda run: (run.black_box["records"], run.epsilon))
 
 
@@ -165,11 +158,8 @@ def _name(run: Run) -> str:
 
 def _statistics(evidence: Evidence, metric: str) -> dict[tuple[str, float], str]:
     """(|D|, nominal epsilon) -> one statistic of Table 9, as printed."""
-    return {
-        (row["method"].partition("(")[2].rstrip(")"), float(row["epsilon"])): row["value"]
-        for row in evidence.rows
-        if row["table"] == "9" and row["metric"] == metric
-    }
+    rows = [row for row in evidence.rows if row["table"] == "9" and row["metric"] == metric]
+    return {(row["method"].partition("(")[2].rstrip(")"), float(row["epsilon"])): row["value"] for row in rows}
 
 
 def no_violation(evidence: Evidence) -> Finding:
@@ -229,10 +219,8 @@ def protocol(evidence: Evidence) -> Finding:
     least = 1 - ((1 - _CONFIDENCE) / 2) ** (1 / per_set)  # Clopper-Pearson, no false positive seen
     largest = math.log((1 - least - 1 / _SIZES[_SMALL]) / least)
     highest = max(e for _, e in _statistics(evidence, "eps_lower_bound"))
-    text = (
-        f"2 x ({_MODELS:,} − {_RESERVED:,}) = {2 * per_set:,} models; {per_set:,} without a single error would show a "
-        f"lower bound of {lower_bound(largest, places=1)}, above the largest nominal ε of {number(highest)}"
-    )
+    text = f"2 x ({_MODELS:,} − {_RESERVED:,}) = {2 * per_set:,} models; {per_set:,} without a single error would show "
+    text += f"a lower bound of {lower_bound(largest, places=1)}, above the largest nominal ε of {number(highest)}"
     runs = _attacked(evidence)
     counts = sorted({run.black_box["held_out"] + run.black_box["runs"] for run in runs})
     here = f"Here {', '.join(f'{count:,}' for count in counts)} models a side" if runs else _NO_AUDIT
@@ -248,28 +236,23 @@ def blank_canary(evidence: Evidence) -> Finding:
     a standard error of about (pi n)^(-1/2) where they are small.
     """
     printed = "Table 9 has a blank image only; of the others nothing is printed"
-    won = clearly = lost = counted = 0
+    leads = []  # at each setting: of the blank image, and two standard errors of it
     for run in _attacked(evidence):
-        noise = 2 * math.sqrt(2 / (math.pi * run.black_box["pilot"]))  # two standard errors of a difference
+        noise = 2 * math.sqrt(2 / (math.pi * run.black_box["pilot"]))
         tried = grouped(run.black_box["tried"], lambda t: (t["learning_rate"], t["clipping_norm"], t.get("steps")))
         for group in tried:
             blank = [one["distance"] for one in group if one["canary"] == "blank"]
             others = [one["distance"] for one in group if one["canary"] != "blank"]
             if blank and others:
-                lead = blank[0] - max(others)
-                counted += 1
-                won += lead >= 0
-                clearly += lead > noise
-                lost += lead < -noise
-    if not counted:
+                leads.append((blank[0] - max(others), noise))
+    if not leads:
         return undecided(f"{_NO_AUDIT}, with a blank image among several canaries", printed)
+    clearly, lost = sum(lead > noise for lead, noise in leads), sum(lead < -noise for lead, noise in leads)
+    here = f"A blank image is the easiest to tell at {sum(lead >= 0 for lead, _ in leads)} of {len(leads)} settings of "
+    here += f"phase I, beyond chance at {clearly}, another canary beyond chance at {lost}"
     runs = [run for run in _attacked(evidence) if run.black_box["chosen"]["canary"] != "blank"]
-    here = (
-        f"A blank image is the easiest to tell at {won} of {counted} settings of phase I, beyond chance at {clearly}, "
-    )
-    here += f"another canary beyond chance at {lost}"
     here += f"; another canary was chosen at {', '.join(map(_name, runs))}" if runs else "; chosen everywhere"
-    least = TOLERATED * counted  # as of other comparisons
+    least = TOLERATED * len(leads)  # as of other comparisons
     if max(clearly, lost) <= least:
         return undecided(f"{here}; {UNDECIDED}", printed)
     return decided(lost <= least, CELLS, printed, here)
@@ -282,8 +265,8 @@ def audit_with_copies(evidence: Evidence) -> Finding:
     bounds = {(run.black_box["records"], run.epsilon): run.black_box["epsilon_lower"] for run in _attacked(evidence)}
     texts, same = [], True
     for run in _attacked(evidence, "audit-copies"):
-        without, bound = bounds.get((run.black_box["records"], run.epsilon)), run.black_box["epsilon_lower"]
-        if without is not None:
+        if (without := bounds.get((run.black_box["records"], run.epsilon))) is not None:
+            bound = run.black_box["epsilon_lower"]
             copies = run.metrics["hyperparameters"].get("augmentation", {}).get("multiplicity", 1)
             texts.append(f"{_name(run)}: {without:.3f} without, {bound:.3f} with K = {copies}")
             same &= abs(bound - without) <= _UNCHANGED * run.epsilon

@@ -5,10 +5,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.de2022_printed import CIFAR10
-from dpstudy.tables.claims.de2022_privacy import ABOUT, Setting, records, settings, spent
-from dpstudy.tables.claims.de2022_techniques import by_number, is_deep, measured, setting
+from dpstudy.tables.claims.de2022_privacy import ABOUT, Setting, records, settings
+from dpstudy.tables.claims.de2022_techniques import by_number, measured, setting
 from dpstudy.tables.claims.finding import (
     CELLS,
     COMPUTED,
@@ -24,61 +23,53 @@ from dpstudy.tables.claims.finding import (
     undecided,
     worst,
 )
-from dpstudy.tables.claims.grid import Value
-from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, ends, gap, grouped, on_training, up
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, gap, grouped, on_training, up
 from dpstudy.tables.published import TIMINGS, published_rows
 
-_OPTIMUM = (3.0, 2500, 4096, 1e-5, 8.0)  # Figure 6: noise multiplier, steps, batch, delta, epsilon
+_OPTIMUM = Setting("figure 6", CIFAR10, "DP-SGD", epsilon=8.0, delta=1e-5, batch=4096, sigma=3.0, steps=2500)
 _TIMED_NETWORK, _MUCH = "NF-ResNet-50", 2.0  # of section 6, where an update takes about 9 times as long
 _LINEAR = 0.25  # departure from 1 of an exponent that still reads as about linear
+_RATE = "learning_rate_applied"
 _TURN = 0.5  # exponents of the batch size below it read as constant, from it on as proportional
 _FEWEST = 4  # batch sizes at which two regimes can be told apart
 _NO_BATCHES = f"The study has no learning rates and steps tuned at {_FEWEST} or more batch sizes (the role batches"
 
 
-def optimal_noise(deep: bool) -> Callable[[Evidence], Finding]:
-    """The function that judges Figures 6 and 10: more noise with more steps helps only up to a point."""
-
-    def claim(evidence: Evidence) -> Finding:
-        groups = by_number(evidence.ours, "noise", "noise_multiplier", lambda run: is_deep(run) == deep)
-        groups = [group for group in groups if len(group) > 2]
-        best = [max(group[1:-1], key=lambda run: run.accuracy.number) for group in groups]
-        texts = {"Best noise between over the": accuracy}
-        if measured(groups):
-            texts["The same on training records, over the"] = on_training
-        parts = [
-            Part.of(f"{text} {name}", [_against(b, g[end], value) for b, g in zip(best, groups, strict=True)])
-            for text, value in texts.items()
-            for name, end in (("least", 0), ("most", -1))
-        ]
-        missing = "The study has no cells at three or more noise multipliers in the role noise"
-        finding = on_cells(parts, f"{missing} with WRN-40-4" if deep else missing)
-        text = ", ".join(f"σ = {setting(run, 'noise_multiplier'):g}, T = {setting(run, 'steps'):,}" for run in best)
-        return noted(finding, here=f"Best between: {text}" if best else "")
-
-    return claim
-
-
-def _against(
-    best: Run, other: Run, value: Callable[[Run], Value | None] = accuracy
-) -> tuple[str, Value | None, Value | None]:
-    return best.at, value(best), value(other)
+def _optimal_noise(evidence: Evidence, deep: bool = False) -> Finding:
+    """The finding on Figures 6 and 10: more noise with more steps helps only up to a point."""
+    groups = [group for group in by_number(evidence.ours, "noise", "noise_multiplier", deep) if len(group) > 2]
+    best = [max(group[1:-1], key=lambda run: run.accuracy.number) for group in groups]
+    texts = {"Best noise between over the": accuracy}
+    if measured(groups):
+        texts["The same on training records, over the"] = on_training
+    parts = [
+        Part.of(f"{text} {name}", [(b.at, value(b), value(g[end])) for b, g in zip(best, groups, strict=True)])
+        for text, value in texts.items()
+        for name, end in (("least", 0), ("most", -1))
+    ]
+    missing = "The study has no cells at three or more noise multipliers in the role noise"
+    text = ", ".join(f"σ = {setting(run, 'noise_multiplier'):g}, T = {setting(run, 'steps'):,}" for run in best)
+    finding = on_cells(parts, f"{missing} with WRN-40-4" if deep else missing)
+    return noted(finding, here=f"Best between: {text}" if best else "")
 
 
 def noise_at_the_optimum(evidence: Evidence) -> Finding:
     """Judge the claim of Figure 6 on the optimum, and whether its noise and steps spend the stated epsilon."""
-    sigma, steps, batch, delta, epsilon = _OPTIMUM
-    size = records(evidence, CIFAR10)[1]
-    found = spent(sigma, steps, batch / size, delta)
-    text = f"σ = {sigma:g}, T = {steps:,}, B = {batch:,}, N = {size:,} spend ε = {upper_bound(found, places=2)}"
-    if abs(found / epsilon - 1) > ABOUT:
+    one, size = _OPTIMUM, records(evidence, CIFAR10)[1]
+    text = f"σ = {one.sigma:g}, T = {one.steps:,}, B = {one.batch:,}, N = {size:,} spend ε = {one.shown(size)}"
+    if abs(one.off(size)) > ABOUT:
         return decided(False, COMPUTED, text)
-    return noted(optimal_noise(deep=False)(evidence), text)
+    return noted(_optimal_noise(evidence), text)
+
+
+def noise_at_the_optimum_of_wrn_40(evidence: Evidence) -> Finding:
+    """Judge the claim of Figure 10 on the optimum."""
+    return _optimal_noise(evidence, deep=True)
 
 
 def three_rules(evidence: Evidence) -> Finding:
     """Judge the claim: steps have an optimum, more epochs and larger batches help, and the rate has two regimes."""
-    findings = [judge(evidence) for judge in (optimal_noise(False), larger_batches, optimal_settings(False))]
+    findings = [judge(evidence) for judge in (_optimal_noise, larger_batches, settings_by_batch)]
     verdict = worst(each.verdict for each in findings)
     here = ". ".join(f"({i}) {each.here}" for i, each in enumerate(findings, start=1))
     return Finding(verdict, "" if verdict == OPEN else CELLS, "", here)
@@ -112,17 +103,16 @@ def _exponents_by_table(found: Iterable[Setting]) -> dict[str, float]:
 
 def _proportional(scores: Scores) -> list[Part]:
     """From the best steps at the smallest epsilon: whether steps in proportion are best at the others."""
-    groups = by_number(scores, "iterations", "steps")
     others, unchanged = [], []
-    for dataset in dict.fromkeys(group[0].dataset for group in groups):
-        first, *rest = sorted((g for g in groups if g[0].dataset == dataset), key=lambda g: g[0].epsilon)
+    for of_one in grouped(by_number(scores, "iterations", "steps"), lambda group: group[0].dataset):
+        first, *rest = sorted(of_one, key=lambda group: group[0].epsilon)
         best = max(first, key=lambda run: run.accuracy.number)
         for group in rest:
             steps = setting(best, "steps")
             ruled = _nearest(group, steps * group[0].epsilon / first[0].epsilon)
-            others += [_against(ruled, run) for run in group if run is not ruled]
+            others += [(ruled.at, ruled.accuracy, run.accuracy) for run in group if run is not ruled]
             if (same := _nearest(group, steps)) is not ruled:
-                unchanged.append(_against(ruled, same))
+                unchanged.append((ruled.at, ruled.accuracy, same.accuracy))
     return [
         Part.of("Steps in proportion to ε not below other numbers of steps", others, margin=0.0),
         Part.of("Steps in proportion to ε over those of the smallest ε", unchanged),
@@ -156,57 +146,66 @@ def _timed(row: Mapping[str, str]) -> str:
     return f"{row['precision']}{copies}, {row['device']}"
 
 
-def _batch_groups(scores: Scores, deep: bool) -> list[list[Run]]:
-    """Lists of runs that differ in batch size, from the smallest to the largest."""
-    return by_number(scores, "batches", "batch_size", lambda run: is_deep(run) == deep)
-
-
 def larger_batches(evidence: Evidence) -> Finding:
     """Judge the claim: accuracy rises with the (retuned) batch size, and on training records it rises more."""
-    groups = _batch_groups(evidence.ours, deep=False)
-    parts = [Part.of("Larger batch over the next smaller", up(groups)), Part.of("Largest over smallest", ends(groups))]
+    groups = by_number(evidence.ours, "batches", "batch_size", deep=False)
+    ends = [[group[0], group[-1]] for group in groups if len(group) > 1]
+    parts = [Part.of("Larger batch over the next smaller", up(groups)), Part.of("Largest over smallest", up(ends))]
     if measured(groups):
-        gaps = ends(groups, gap)
+        gaps = up(ends, gap)
         parts.append(Part.of("What training records are ahead of test records, largest over smallest", gaps))
     printed = "Figure 2 alone; section 5 has a gain of about 8 points from B = 256 to 16,384"
     return on_cells(parts, "The study has no cells of several batch sizes in the role batches", printed)
 
 
-def optimal_settings(deep: bool) -> Callable[[Evidence], Finding]:
-    """The function that judges Figures 7 and 11: how optimal steps, epochs and learning rate vary with batch size.
+def settings_by_batch(evidence: Evidence) -> Finding:
+    """Judge the claims of Figure 7; see `_optimal_settings`."""
+    return _optimal_settings(evidence, deep=False)
+
+
+def settings_by_batch_of_wrn_40(evidence: Evidence) -> Finding:
+    """Judge the claim that Figure 11 shows the same."""
+    return _optimal_settings(evidence, deep=True)
+
+
+def _optimal_settings(evidence: Evidence, deep: bool) -> Finding:
+    """The finding on how optimal steps, epochs and learning rate vary with batch size.
 
     Tuned settings have no standard error: they are compared as found.
     """
-
-    def claim(evidence: Evidence) -> Finding:
-        groups = [[run for run in group if _tuned(run)] for group in _batch_groups(evidence.ours, deep)]
-        groups = [group for group in groups if len(group) >= _FEWEST]
-        if not groups:
-            return undecided(f"{_NO_BATCHES}{', WRN-40-4)' if deep else ')'}")
-        kept = {rule: all(holds(group) for group in groups) for rule, holds in _RULES.items()}
-        text = ". ".join(f"{rule}: {'yes' if so else 'no'}" for rule, so in kept.items())
-        shown = "; ".join(_shown(run) for group in groups for run in group)
-        return decided(all(kept.values()), CELLS, "", f"{text}. {shown}. As found")
-
-    return claim
-
-
-def _shown(run: Run) -> str:
-    size, steps, rate = (setting(run, name) for name in ("batch_size", "steps", "learning_rate_applied"))
-    return f"B = {size:,}: T = {steps:,}, η = {rate:g}"
+    by_batch = by_number(evidence.ours, "batches", "batch_size", deep)
+    groups = [group for runs in by_batch if len(group := [run for run in runs if _tuned(run)]) >= _FEWEST]
+    if not groups:
+        return undecided(f"{_NO_BATCHES}{', WRN-40-4)' if deep else ')'}")
+    kept = {rule: all(holds(group) for group in groups) for rule, holds in _RULES.items()}
+    text = ". ".join(f"{rule}: {'yes' if so else 'no'}" for rule, so in kept.items())
+    shown = "; ".join(
+        f"B = {setting(run, 'batch_size'):,}: T = {setting(run, 'steps'):,}, η = {setting(run, _RATE):g}"
+        for group in groups
+        for run in group
+    )
+    return decided(all(kept.values()), CELLS, "", f"{text}. {shown}. As found")
 
 
 def _tuned(run: Run) -> bool:
     """Whether a search chose its settings: others show what somebody thought best."""
-    named = (setting(run, name) for name in ("steps", "learning_rate_applied"))
     source = run.metrics.get("tuned_on", "")
-    return (source == "validation" or source.endswith("; the rest on validation")) and None not in named
+    searched = source == "validation" or source.endswith("; the rest on validation")
+    return searched and None not in (setting(run, "steps"), setting(run, _RATE))
 
 
 def _slope(low: Run, high: Run, name: str) -> float:
     """How a setting goes with the batch size, as a power of it."""
     setting_grows, batch_grows = (setting(high, one) / setting(low, one) for one in (name, "batch_size"))
     return math.log(setting_grows) / math.log(batch_grows)
+
+
+def _lower_half(group: Sequence[Run], name: str) -> float:
+    return _slope(group[0], group[len(group) // 2], name)
+
+
+def _upper_half(group: Sequence[Run], name: str) -> float:
+    return _slope(group[len(group) // 2], group[-1], name)
 
 
 def _turn(group: Sequence[Run], turned: Callable[[Run, Run], bool]) -> int:
@@ -216,27 +215,16 @@ def _turn(group: Sequence[Run], turned: Callable[[Run, Run], bool]) -> int:
 
 def _turns_together(group: Sequence[Run]) -> bool:
     """The epochs (steps times batch) begin to rise where the rate ends rising, to one batch size."""
-    rate = _turn(group, lambda low, high: _slope(low, high, "learning_rate_applied") < _TURN)
+    rate = _turn(group, lambda low, high: _slope(low, high, _RATE) < _TURN)
     epochs = _turn(group, lambda low, high: 1 + _slope(low, high, "steps") >= _TURN)
     return abs(rate - epochs) <= 1
 
 
-def _first_then(name: str, low: tuple[float, float], high: tuple[float, float]) -> Callable[[Sequence[Run]], bool]:
-    """Whether the exponents of a setting lie within bounds, in the lower half of the sizes and in the upper."""
-
-    def holds(group: Sequence[Run]) -> bool:
-        first, middle, last = group[0], group[len(group) // 2], group[-1]
-        return low[0] <= _slope(first, middle, name) < low[1] and high[0] <= _slope(middle, last, name) < high[1]
-
-    return holds
-
-
-_CONSTANT, _RISING, _FALLING = (-_TURN, _TURN), (_TURN, math.inf), (-math.inf, -_TURN)
 _FALLING_STEPS = "Steps fall, then are constant (epochs constant, then proportional to B)"
-_RULES = {
-    _FALLING_STEPS: _first_then("steps", _FALLING, _CONSTANT),
-    "Rate proportional to B, then constant": _first_then("learning_rate_applied", _RISING, _CONSTANT),
+_RULES: dict[str, Callable[[Sequence[Run]], bool]] = {
+    _FALLING_STEPS: lambda group: _lower_half(group, "steps") < -_TURN <= _upper_half(group, "steps") < _TURN,
+    "Rate proportional to B, then constant": (
+        lambda group: _lower_half(group, _RATE) >= _TURN > _upper_half(group, _RATE) >= -_TURN
+    ),
     "Epochs rise from where the rate does not": _turns_together,
 }
-noise_at_the_optimum_of_wrn_40 = optimal_noise(deep=True)
-settings_by_batch, settings_by_batch_of_wrn_40 = optimal_settings(deep=False), optimal_settings(deep=True)

@@ -2,14 +2,13 @@
 depth without extra data (B.2, Figure 9): judges, and what comparisons in workflow/published/claims/de2022.yaml
 compare."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, Part, by_roles, decided
 from dpstudy.tables.claims.grid import Triples, Value, highest
-from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, curve_value, grouped, on_training, up
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, curve_value, grouped, matched, on_training, up
 
 _ADDED = ("group normalisation", "a larger batch", "weight standardisation", "augmentation multiplicity", "averaging")
 _COPIES, _WEIGHTS = 16, 1000  # of the example at which the norm of a contribution is computed
@@ -26,17 +25,18 @@ def copies(run: Run) -> int:
     return (setting(run, "augmentation") or {}).get("multiplicity", 0)
 
 
-def is_deep(run: Run) -> bool:
-    """Whether a cell belongs to Figures 10 and 11, which repeat other figures with WRN-40-4."""
-    return str(setting(run, "network") or "").startswith("wrn-40")
+def by_number(scores: Scores, role: str, name: str, deep: bool | None = None) -> list[list[Run]]:
+    """Lists of a role's runs by data set and epsilon, each ordered by a setting; runs without it are left out.
 
+    Args:
+        deep: only runs with WRN-40-4, of Figures 10 and 11, or only others.
+    """
 
-def by_number(
-    scores: Scores, role: str, name: str, wanted: Callable[[Run], bool] = lambda run: True
-) -> list[list[Run]]:
-    """Lists of a role's runs by data set and epsilon, each ordered by a setting; runs without it are left out."""
-    groups = scores.in_order(role, lambda run: setting(run, name) is not None and wanted(run))
-    return [sorted(group, key=lambda run: setting(run, name)) for group in groups]
+    def wanted(run: Run) -> bool:
+        is_deep = str(setting(run, "network") or "").startswith("wrn-40")
+        return setting(run, name) is not None and deep in (None, is_deep)
+
+    return [sorted(group, key=lambda run: setting(run, name)) for group in scores.in_order(role, wanted)]
 
 
 def measured(groups: Sequence[Sequence[Run]]) -> bool:
@@ -113,26 +113,20 @@ def _clipped(gradient: np.ndarray) -> np.ndarray:
 
 def plain_on_training(scores: Scores) -> Triples | None:
     """(cell, without weight decay, with it) on training records, where they are measured."""
-    penalised = {(run.dataset, run.epsilon): run for run in scores.of_role("regularised")}
-    pairs = [(penalised.get((run.dataset, run.epsilon)), run) for run in scores.of_role("wrn-16-4")]
-    both = [[decayed, run] for decayed, run in pairs if decayed]
+    pairs = matched(scores.of_role("wrn-16-4"), scores.of_role("regularised"), "dataset", "epsilon")
+    both = [[decayed, run] for run, decayed in pairs]
     return up(both, on_training) if measured(both) else None
 
 
 def clipping_norms(scores: Scores) -> Triples:
     """(cell with normalised updates and C below 1, its accuracy, that with the largest C up to 1) at one rate."""
-    triples = []
-    for group in by_number(scores, "clipping", "clipping_norm", _small_norm):
-        for rate in dict.fromkeys(setting(run, "learning_rate") for run in group):
-            *others, last = [run for run in group if setting(run, "learning_rate") == rate]
+    for runs in by_number(scores, "clipping", "clipping_norm"):
+        small = [run for run in runs if setting(run, "clipping_norm") <= 1 and setting(run, "normalised")]
+        for *others, last in grouped(small, lambda run: setting(run, "learning_rate")):
+            rate = setting(last, "learning_rate")
             for run in others:
                 name = f"{run.dataset} C = {setting(run, 'clipping_norm'):g}, η = {rate:g}"
-                triples.append((name, run.accuracy, last.accuracy))
-    return triples
-
-
-def _small_norm(run: Run) -> bool:
-    return setting(run, "clipping_norm") <= 1 and bool(setting(run, "normalised"))
+                yield name, run.accuracy, last.accuracy
 
 
 def _at_8(run: Run) -> Value | None:
@@ -142,14 +136,9 @@ def _at_8(run: Run) -> Value | None:
 
 def _depths(scores: Scores, augmented: bool) -> list[list[Run]]:
     """Runs from the shallowest network to the deepest that have as many copies: none, or more than one."""
-    sizes = {copies(run) for run in scores.of_role("depths")}
-    wanted = [size for size in sizes if (size > 1 if augmented else size == 0)]
-    groups = [group for size in wanted for group in scores.in_order("depths", partial(_has_copies, size))]
+    wanted = [run for run in scores.of_role("depths") if (copies(run) > 1 if augmented else copies(run) == 0)]
+    groups = grouped(sorted(wanted, key=copies), lambda run: (copies(run), run.dataset, run.epsilon, run.n))
     return [group for group in groups if len(group) > 1]
-
-
-def _has_copies(size: int, run: Run) -> bool:
-    return copies(run) == size
 
 
 def _network(run: Run) -> str:
@@ -158,16 +147,15 @@ def _network(run: Run) -> str:
 
 def shallow_over_deeper(scores: Scores) -> Triples:
     """(deeper network, accuracy of the shallowest, its own) at epsilon 8 without augmentation."""
-    groups = _depths(scores, augmented=False)
-    return [(_network(run), _at_8(group[0]), _at_8(run)) for group in groups for run in group[1:]]
+    for shallowest, *deeper in _depths(scores, augmented=False):
+        for run in deeper:
+            yield _network(run), _at_8(shallowest), _at_8(run)
 
 
 def deeper_over_shallow(scores: Scores, augmented: bool) -> Triples:
     """(network, best of the deeper networks, the shallowest): at epsilon 8 with several copies, else at the end of
     training beyond."""
     value = _at_8 if augmented else accuracy
-    return [
-        (_network(group[0]), highest(map(value, group[1:])), value(group[0]))
-        for group in _depths(scores, augmented)
-        if augmented or group[0].epsilon > _EARLY
-    ]
+    for shallowest, *deeper in _depths(scores, augmented):
+        if augmented or shallowest.epsilon > _EARLY:
+            yield _network(shallowest), highest(map(value, deeper)), value(shallowest)

@@ -48,14 +48,13 @@ def gather(name: str, spec: Mapping, results: Results) -> Evidence:
     Raises:
         StudyError: a method that the paper does not have, or a name that the study does not have.
     """
-    rows = published_rows(RESULTS, spec["paper"])
+    rows, settings = (published_rows(path, spec["paper"]) for path in (RESULTS, HYPERPARAMETERS))
     cells: list[Cell] = []
     left_out: Reasons = {}
     ours = _grid(name, spec, results, spec.get("pretraining"), cells, left_out)
     several = [{one: one for one in features} for features in spec.get("resolutions", ())]
     sizes = [_grid(name, spec, results, places, [], left_out) for places in several]
-    hyperparameters = published_rows(HYPERPARAMETERS, spec["paper"])
-    return Evidence(printed_grid(rows), ours, rows, hyperparameters, cells, tuple(left_out), sizes)
+    return Evidence(printed_grid(rows), ours, rows, settings, cells, tuple(left_out), sizes)
 
 
 def of_accuracies(

@@ -148,6 +148,9 @@ class Grid:
         """The value of a cell, or None."""
         return self.values.get((place, method, epochs, epsilon))
 
+    def _at(self, place: Place, epsilon: float) -> dict[Row, Value]:
+        return {key[1:3]: value for key, value in self.values.items() if (key[0], key[3]) == (place, epsilon)}
+
     def best(
         self, place: Place, epsilon: float, methods: Iterable[str] | None = None, without: Iterable[Row] = ()
     ) -> Value | None:
@@ -155,15 +158,11 @@ class Grid:
 
         None where one of several methods was not run: the best of the others may be no best.
         """
-        rows = {
-            (method, steps): value
-            for (where, method, steps, at), value in self.values.items()
-            if (where, at) == (place, epsilon)
-            and (methods is None or method in methods)
-            and (method, steps) not in without
-        }
-        if methods is not None and set(methods) - {method for method, _ in rows}:
-            return None
+        rows = {row: value for row, value in self._at(place, epsilon).items() if row not in without}
+        if methods is not None:
+            rows = {row: value for row, value in rows.items() if row[0] in methods}
+            if set(methods) - {method for method, _ in rows}:
+                return None
         return highest(rows.values()) or next(iter(rows.values()), None)
 
     def leading(self, place: Place, epsilon: float, rows: Iterable[Row]) -> tuple[Value | None, Value | None]:
@@ -171,7 +170,6 @@ class Grid:
 
         No best of the others where a method of the grid was not run: it could be the best.
         """
-        here = {method for at, method, _, e in self.values if (at, e) == (place, epsilon)}
-        whole = here == {method for method, _ in self.rows}
+        whole = {method for method, _ in self._at(place, epsilon)} == {method for method, _ in self.rows}
         others = self.best(place, epsilon, without=rows) if whole else None
         return highest(self.get(place, *row, epsilon) for row in rows), others

@@ -20,7 +20,6 @@ from dpstudy.tables.claims import (
     role_evidence,
     tramer2021_accuracy,
     tramer2021_settings,
-    tramer2021_training,
 )
 from dpstudy.tables.claims import gather as mehta2023_evidence
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Finding, noted
@@ -30,7 +29,7 @@ from dpstudy.tables.results import Results
 
 PAPERS: dict[str, tuple[ModuleType, ...]] = {  # whose functions judge, each by evidence of its own kind
     "mehta2023": (mehta2023_accuracy, mehta2023_settings),
-    "tramer2021": (tramer2021_accuracy, tramer2021_settings, tramer2021_training),
+    "tramer2021": (tramer2021_accuracy, tramer2021_settings),
     "de2022": (de2022_accuracy, de2022_privacy, de2022_schedule, de2022_techniques),
     "anon_smoothing": (anon_smoothing_experiments, anon_smoothing_privacy),
 }
@@ -86,7 +85,7 @@ def judges(paper: str) -> dict[str, Callable[[Any], Finding]]:
 def _judge_of(paper: str, claim: str, row: dict) -> Callable[[Any], Finding]:
     name = claim.replace("-", "_")
     candidates = {vars(module)[name] for module in PAPERS[paper] if name in vars(module)}  # one may use another's
-    if comparing.is_written(row):
+    if "compare" in row or "open" in row:
         printed, functions = role_evidence.PAPERS.get(paper), _functions(paper)
         comparing.check(claim, row, paper, (*ROLES[paper], *printed.cited) if printed else (), functions)
         candidates.add(partial(comparing.finding, row, printed, functions=functions))

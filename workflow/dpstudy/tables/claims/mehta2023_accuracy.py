@@ -3,7 +3,7 @@
 workflow/published/claims/mehta2023.yaml compare."""
 
 import math
-from itertools import pairwise
+from itertools import pairwise, product
 
 from dpstudy.tables.claims.finding import COMPUTED, PRINTED, Evidence, Finding, Part, decided, judged, undecided
 from dpstudy.tables.claims.grid import Grid, Place, Triples, Value, average, number
@@ -18,11 +18,8 @@ _DECAY_IN_TEXT = 0.1  # appendix C.2, "which gets multiplied by the learning rat
 
 
 def _table_1(evidence: Evidence, own: bool) -> dict[tuple[str, float], float]:
-    return {
-        (row["dataset"], float(row["epsilon"])): float(row["value"])
-        for row in evidence.rows
-        if row["table"] == "1" and (row["method"] in BEFORE) != own
-    }
+    rows = [row for row in evidence.rows if row["table"] == "1" and (row["method"] in BEFORE) != own]
+    return {(row["dataset"], float(row["epsilon"])): float(row["value"]) for row in rows}
 
 
 def _printed(evidence: Evidence, method: str, epochs: int, epsilon: float) -> float:
@@ -93,11 +90,9 @@ def decay_given_twice(evidence: Evidence) -> Finding:
 
 def ten_steps_on_cifar10(grid: Grid) -> Triples:
     """(cell, FC with 10 epochs, best of all others), but at the one cell where the caption has LS best."""
-    return [
-        (name, *grid.leading(place, epsilon, [(FC, 10)]))
-        for name, place, epsilon in grid.cells()
-        if (place.pretraining, epsilon) != ("JFT-3B", 0.01)
-    ]
+    for name, place, epsilon in grid.cells():
+        if (place.pretraining, epsilon) != ("JFT-3B", 0.01):
+            yield name, *grid.leading(place, epsilon, [(FC, 10)])
 
 
 def at_the_smallest_epsilon(grid: Grid) -> Triples:
@@ -108,16 +103,9 @@ def at_the_smallest_epsilon(grid: Grid) -> Triples:
 
 def rising(grid: Grid) -> Triples:
     """(cell and two epsilons, its accuracy at the larger, at the smaller)."""
-    return [
-        (
-            f"{place} {method} {epochs} ep. {number(low)} to {number(high)}",
-            grid.get(place, method, epochs, high),
-            grid.get(place, method, epochs, low),
-        )
-        for place in grid.places
-        for method, epochs in grid.rows
-        for low, high in pairwise(grid.epsilons)
-    ]
+    for place, (method, epochs), (low, high) in product(grid.places, grid.rows, pairwise(grid.epsilons)):
+        name = f"{place} {method} {epochs} ep. {number(low)} to {number(high)}"
+        yield name, grid.get(place, method, epochs, high), grid.get(place, method, epochs, low)
 
 
 def _gap(left: Value | None, right: Value | None) -> Value | None:
@@ -150,19 +138,19 @@ def noise_and_classes(evidence: Evidence) -> Finding:
     Algorithms 2 and 3 say so; that the lead of least squares grows with m is what would follow.
     """
     noise = ", ".join(f"sqrt({m}) = {math.sqrt(m):.1f}" for m in (10, 100, 1000))
-    (_, printed), (_, here) = (judged([_leads_by_classes(grid)]) for grid in (evidence.printed, evidence.ours))
+    name = "Lead of LS over Newton with more classes over that with fewer"
+    parts = (Part.of(name, _leads_by_classes(grid)) for grid in (evidence.printed, evidence.ours))
+    (_, printed), (_, here) = (judged([part]) for part in parts)
     return decided(True, COMPUTED, f"By Algorithms 2 and 3, per class: {noise} times σC against σC. {printed}", here)
 
 
-def _leads_by_classes(grid: Grid) -> Part:
+def _leads_by_classes(grid: Grid) -> Triples:
     by_classes = sorted({place.dataset for place in grid.places}, key=lambda name: grid.classes.get(name, 0))
-    triples = []
     for small, large in pairwise(by_classes):
         more = grid.classes.get(small) != grid.classes.get(large)
         for name, place, epsilon in grid.at(dataset=large).cells() if more else ():
             with_fewer = _lead(grid, Place(small, place.pretraining), epsilon, LS, NEWTON)
-            triples.append((f"{name} against {small}", _lead(grid, place, epsilon, LS, NEWTON), with_fewer))
-    return Part.of("Lead of LS over Newton with more classes over that with fewer", triples)
+            yield f"{name} against {small}", _lead(grid, place, epsilon, LS, NEWTON), with_fewer
 
 
 def _gain(grid: Grid, dataset: str, epsilon: float) -> Value | None:
@@ -182,25 +170,16 @@ def gains(grid: Grid) -> Triples:
 
 def gains_when_strict(grid: Grid) -> Triples:
     """(data set and epsilon below 1, gain by pre-training there, at 1)."""
-    return [
-        (f"{dataset} {number(e)}", _gain(grid, dataset, e), _gain(grid, dataset, 1.0))
-        for dataset in _with_the_most(grid)
-        for e in grid.epsilons
-        if e < 1
-    ]
+    for dataset, e in product(_with_the_most(grid), grid.epsilons):
+        if e < 1:
+            yield f"{dataset} {number(e)}", _gain(grid, dataset, e), _gain(grid, dataset, 1.0)
 
 
 def more_pretraining(grid: Grid) -> Triples:
     """(cell, its accuracy, that with the next less pre-training)."""
-    return [
-        (
-            f"{place.dataset} {method} {epochs} ep. {number(epsilon)}, {more} over {less}",
-            grid.get(place, method, epochs, epsilon),
-            grid.get(Place(place.dataset, less), method, epochs, epsilon),
-        )
-        for less, more in pairwise(grid.order)
-        for place in grid.places
-        if place.pretraining == more
-        for method, epochs in grid.rows
-        for epsilon in [*grid.epsilons, math.inf]
-    ]
+    for less, more in pairwise(grid.order):
+        for place, (method, epochs) in product(grid.at(pretraining=more).places, grid.rows):
+            for epsilon in [*grid.epsilons, math.inf]:
+                name = f"{place.dataset} {method} {epochs} ep. {number(epsilon)}, {more} over {less}"
+                with_less = grid.get(Place(place.dataset, less), method, epochs, epsilon)
+                yield name, grid.get(place, method, epochs, epsilon), with_less

@@ -149,18 +149,13 @@ def resolution(evidence: Evidence) -> Finding:
     """Judge the claim: higher input resolution makes a big difference for CIFAR, with privacy and without."""
 
     def triples(private: bool) -> Triples:
-        return [
-            (
-                f"{place.dataset} {method} {epochs} ep. {number(epsilon)}, {place.pretraining} over {less}",
-                ours,
-                replace(below, mean=below.number + _BIG),
-            )
-            for grid in evidence.resolutions
-            for less, more in pairwise(grid.order)
-            for (place, method, epochs, epsilon), ours in grid.values.items()
-            if place.pretraining == more and place.dataset in _ENLARGED and math.isinf(epsilon) is not private
-            if (below := grid.get(Place(place.dataset, less), method, epochs, epsilon))
-        ]
+        for sizes in evidence.resolutions:
+            for less, more in pairwise(sizes.order):
+                for (place, method, epochs, epsilon), ours in sizes.at(pretraining=more).values.items():
+                    below = sizes.get(Place(place.dataset, less), method, epochs, epsilon)
+                    if place.dataset in _ENLARGED and math.isinf(epsilon) is not private and below:
+                        name = f"{place.dataset} {method} {epochs} ep. {number(epsilon)}, {more} over {less}"
+                        yield name, ours, replace(below, mean=below.number + _BIG)
 
     parts = [
         Part.of(f"Larger images more than {_BIG:g} points over the next smaller, with privacy", triples(private=True)),

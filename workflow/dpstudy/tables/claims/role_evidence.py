@@ -84,10 +84,10 @@ def evidence_of(
     """
     paper, rows = PAPERS[name], published_rows(RESULTS, name)
     printed, runs = paper.scores(rows), [run for run in runs if run.role in CONTROLS or keeps(run.ledger, run.epsilon)]
-    sizes = {
-        dataset: _sizes(paper.records.get(data, ()), {run.n for run in runs if run.dataset == dataset})
-        for dataset, data in {(run.dataset, run.data) for run in runs}
-    }
+    sizes = {}  # the numbers of records that claims not about them are judged at
+    for dataset, data in {(run.dataset, run.data) for run in runs}:
+        found = {run.n for run in runs if run.dataset == dataset}
+        sizes[dataset] = found.intersection(paper.records.get(data, ())) or {max(found)}
     whole = [run for run in runs if run.n in sizes[run.dataset]]
     values: dict[tuple[str, str, float], Value] = {}
     for run in whole:
@@ -99,11 +99,6 @@ def evidence_of(
     resized = [run for run in runs if run.n not in sizes[run.dataset]]
     ours = Scores(values, whole, searches, resized)
     return Evidence(printed, ours, published_rows(HYPERPARAMETERS, name), rows, metric, tuple(left_out))
-
-
-def _sizes(of_the_paper: Sequence[int], found: set[int]) -> set[int]:
-    """The numbers of records that claims not about them are judged at."""
-    return found.intersection(of_the_paper) or {max(found)}
 
 
 def _runs(where: str, spec: Mapping, results: Results, by_backbone: bool, left_out: dict[str, None]) -> list[Run]:

@@ -6,7 +6,8 @@ A role is what a model is in the paper, such as its linear one or its CNN with s
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from dpstudy.evaluation.aggregate import mean_median_std
@@ -31,6 +32,12 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return list(groups.values())
+
+
+def matched(left: Iterable["Run"], right: Iterable["Run"], *names: str) -> list[tuple["Run", "Run"]]:
+    """The pairs of a run in `left` and one in `right` whose attributes of these names are equal."""
+    alike = attrgetter(*names)
+    return [(one, other) for one, other in product(left, right) if alike(one) == alike(other)]
 
 
 @dataclass(frozen=True)
@@ -191,16 +198,9 @@ def printed_value(row: Mapping[str, str], runs: int = 5) -> Value:
 
 def up(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
     """(name, later, earlier) for each pair of neighbours in lists of runs."""
-    return [
-        (f"{later.at}, {later.entry}", value(later), value(earlier))
-        for group in groups
-        for earlier, later in pairwise(group)
-    ]
-
-
-def ends(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
-    """(name, last, first) for each list of runs."""
-    return up([[group[0], group[-1]] for group in groups if len(group) > 1], value)
+    for group in groups:
+        for earlier, later in pairwise(group):
+            yield f"{later.at}, {later.entry}", value(later), value(earlier)
 
 
 def curve_value(run: Run, epsilon: float) -> Value | None:

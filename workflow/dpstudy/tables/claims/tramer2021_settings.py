@@ -87,9 +87,9 @@ def counts_follow(evidence: Evidence) -> Finding:
 
 def noise_and_rate(evidence: Evidence) -> Finding:
     """Judge the claim: sigma is about c sqrt(B/N) at fixed epsilon, delta and epochs."""
-    constants = [_constant(batch) for batch in _BATCHES]
-    spread = max(constants) / min(constants) - 1
-    text = ", ".join(f"B = {batch}: {constant:.1f}" for batch, constant in zip(_BATCHES, constants, strict=True))
+    constants = {batch: _constant(batch) for batch in _BATCHES}
+    spread = max(constants.values()) / min(constants.values()) - 1
+    text = ", ".join(f"B = {batch}: {constant:.1f}" for batch, constant in constants.items())
     text = f"σ/sqrt(B/N) by the paper's accounting, N = {_RECORDS:,}, {_EPOCHS} epochs: {text}; spread {spread:.0%}, "
     text += f"up to {CONSTANT:.0%} counts as constant. B = 256: {_constant(256):.1f}"
     return decided(spread <= CONSTANT, COMPUTED, text)
@@ -126,12 +126,15 @@ def plain_conversion_valid(evidence: Evidence) -> Finding:
     compared = [f"{_printed(bound)} against {_printed(exact)}" for bound, exact in pairs]
     text = ", ".join(f"σ = {sigma:g}: {both}" for sigma, both in zip(sigmas, compared, strict=True))
     text = f"One Gaussian release, by the lemma against exactly: {text}. Valid, and looser"
-    here = ", ".join(
-        f"{run.dataset}: noise for ε = {number(run.epsilon)} by the lemma certifies {_printed(run.ledger['epsilon'])}"
-        for run in evidence.ours.of_role("linear-printed")
-        if run.ledger["epsilon"] is not None
-    )
+    found = certified(evidence)
+    here = ", ".join(f"{name}: noise for ε = {e} by the lemma certifies {proved}" for name, e, proved in found)
     return decided(all(bound >= exact for bound, exact in pairs), COMPUTED, text, here)
+
+
+def certified(evidence: Evidence) -> list[tuple[str, str, str]]:
+    """(data set, epsilon, what PLD certifies) of the linear models with the noise that the paper takes for it."""
+    runs = [run for run in evidence.ours.of_role("linear-printed") if run.ledger["epsilon"] is not None]
+    return [(run.dataset, number(run.epsilon), _printed(run.ledger["epsilon"])) for run in runs]
 
 
 def _printed(epsilon: float) -> str:
@@ -144,11 +147,8 @@ def scatternet_shapes(evidence: Evidence) -> Finding:
     widths = {name: channels * orders * (side // 2**_SCALES) ** 2 for name, (channels, side, _) in _SCATTERNETS.items()}
     text = f"1 + J L + L^2 J(J - 1)/2 = {orders} a channel; {', '.join(f'{k} {v:,}' for k, v in widths.items())}"
     wrong = [name for name, (_, _, stated) in _SCATTERNETS.items() if widths[name] != stated]
-    seen = {
-        run.dataset: run.metrics["parameters"] // run.metrics["classes"] - 1
-        for run in evidence.ours.of_role("linear")
-        if "parameters" in run.metrics and run.dataset in widths
-    }
+    runs = [run for run in evidence.ours.of_role("linear") if "parameters" in run.metrics and run.dataset in widths]
+    seen = {run.dataset: run.metrics["parameters"] // run.metrics["classes"] - 1 for run in runs}
     differing = [name for name, features in seen.items() if features != widths[name]]
     here = ", ".join(f"{name}: linear models of {features:,} features" for name, features in seen.items())
     return decided(not wrong and not differing, CELLS if seen else COMPUTED, text, here)
@@ -188,8 +188,8 @@ def _noise_levels(epsilons: Sequence[str], accounting: str) -> tuple[str, bool]:
     """What both need, as text, and whether iteration needs less where the paper says so and nowhere else."""
     levels = [(e, *_levels(e, accounting)) for e in epsilons]
     as_stated = all((iterated < sgd) == (not _LEAST <= float(e) <= _MOST) for e, sgd, iterated in levels)
-    sgds = ["none" if math.isinf(sgd) else f"{sgd:.2f}" for _, sgd, _ in levels]
-    text = ", ".join(f"ε = {e}: {sgd} and {iterated:.2f}" for (e, _, iterated), sgd in zip(levels, sgds, strict=True))
+    shown = [(e, "none" if math.isinf(sgd) else f"{sgd:.2f}", iterated) for e, sgd, iterated in levels]
+    text = ", ".join(f"ε = {e}: {sgd} and {iterated:.2f}" for e, sgd, iterated in shown)
     return f"σ of DP-SGD and of iteration at {text}", as_stated
 
 
