@@ -187,6 +187,25 @@ def test_only_tuned_batches_tell_what_is_best():
     assert verdict(RULES, Scores(ours.values, fixed)) == (OPEN, "")
 
 
+def test_searches_that_end_at_an_end_tell_nothing_of_what_is_best():
+    """Small batches that were given too few steps would lag for that alone."""
+    ours = as_the_paper_says()
+    first = next(one for one in ours.runs if one.role == "batches")
+    ended = dataclasses.replace(first, metrics=first.metrics | {"tuning": {"at_end": ["steps"]}})
+    runs = Scores(ours.values, [ended if one is first else one for one in ours.runs])
+    for claim in (OPTIMA, "larger-batches"):
+        assert verdict(claim, ours) == (HOLDS, CELLS)
+        assert verdict(claim, runs) == (OPEN, "")
+        assert f"at an end of their space ({first.entry}: steps)" in FUNCTIONS[claim](evidence(runs)).here
+
+
+def test_of_several_cells_at_one_batch_size_the_best_counts():
+    ours = as_the_paper_says()
+    first = next(one for one in ours.runs if one.role == "batches")
+    worse = dataclasses.replace(first, accuracy=dataclasses.replace(first.accuracy, mean=1.0))
+    assert verdict(OPTIMA, Scores(ours.values, [*ours.runs, worse])) == (HOLDS, CELLS)
+
+
 def test_the_noise_of_cells_must_not_depend_on_the_copies():
     found = FUNCTIONS[COPIES](evidence(as_the_paper_says()))
     assert (found.verdict, found.decided_by) == (HOLDS, COMPUTED) and found.here.startswith("1 of 1 groups")

@@ -59,6 +59,16 @@ def test_the_best_is_the_first_of_equals_and_never_one_that_failed(tmp_path):
     assert best_trial(tmp_path / "t.parquet", space) == Choice({"rate": 10.0}, 30.0, 5, 2)
 
 
+def test_a_best_value_at_an_end_of_its_space_is_told(tmp_path):
+    space = {"steps": AXIS | {"choices": [50, 150, 450]}, "bias": SPACE["bias"], "rate": SPACE["rate"]}
+    for steps, rate, told in ((450, 1.0, ("steps",)), (150, 1.0, ()), (50, 5e7, ("steps", "rate"))):
+        trials = [Trial({"steps": steps, "bias": "learned", "rate": rate}, 40.0, 0.0)]
+        write_trials(tmp_path / "t.parquet", trials, space)
+        choice = best_trial(tmp_path / "t.parquet", space)
+        assert choice.at_end == told
+        assert choice.summary.get("at_end", []) == list(told)
+
+
 def test_trials_of_another_search_are_refused(tmp_path):
     write_trials(tmp_path / "t.parquet", [Trial({"rate": 1.0}, 1.0, 0.0)], {"rate": SPACE["rate"]})
     with pytest.raises(StudyError, match="t.parquet: not the trials of this search"):

@@ -8,12 +8,13 @@ from pathlib import Path
 from dpstudy.cell.inputs import CellInputs, CellRequest
 from dpstudy.config.space import Value, grid
 from dpstudy.core.errors import StudyError
+from dpstudy.core.job import notice
 from dpstudy.core.progress import progress
 from dpstudy.provenance.hashes import config_hash
 from dpstudy.tuning.failures import TrialError
 from dpstudy.tuning.history import History
 from dpstudy.tuning.objective import Objective
-from dpstudy.tuning.trials import Trial, write_trials
+from dpstudy.tuning.trials import Trial, best_trial, write_trials
 
 _log = logging.getLogger("dpstudy")
 
@@ -52,6 +53,11 @@ def tune(request: CellRequest, inputs: CellInputs, path: str) -> None:
     if len(failures) == len(history.trials):
         raise StudyError(f"cell {request.cell.path}: each of {len(failures)} trials failed; the first: {failures[0]}")
     write_trials(path, history.trials, options["space"])
+    for name in (choice := best_trial(path, options["space"])).at_end:
+        notice(
+            f"{request.cell.path}: the best {name}, {choice.hyperparameters[name]:g}, is at an end of its space; a "
+            f"wider methods.{request.cell.entry}.tuning.space.{name} may have a better one"
+        )
     journal.unlink()
 
 

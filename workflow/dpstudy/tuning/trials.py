@@ -1,8 +1,10 @@
 """The table of a search's trials, and the best of them."""
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dpstudy.config.space import Value, as_cell, from_cell
 from dpstudy.core.errors import StudyError
@@ -50,17 +52,20 @@ class Choice:
         hyperparameters: those of the best trial; of equal ones, the first.
         value: its metric on the validation split.
         trials, failed: how many there were, and how many of them failed.
+        at_end: the hyper-parameters of `hyperparameters` that are at an end of their space: better may lie beyond.
     """
 
     hyperparameters: dict[str, Value]
     value: float
     trials: int
     failed: int
+    at_end: tuple[str, ...] = ()
 
     @property
-    def summary(self) -> dict[str, int | float]:
+    def summary(self) -> dict[str, Any]:
         """The entry of metrics.json on a search."""
-        return {"trials": self.trials, "failed": self.failed, "value": self.value}
+        beyond = {"at_end": list(self.at_end)} if self.at_end else {}
+        return {"trials": self.trials, "failed": self.failed, "value": self.value} | beyond
 
 
 def write_trials(path: str | os.PathLike, trials: Sequence[Trial], space: Mapping[str, Mapping]) -> None:
@@ -89,4 +94,24 @@ def best_trial(path: str | os.PathLike, space: Mapping[str, Mapping]) -> Choice:
         chosen = {name: from_cell(axis, best[name]) for name, axis in space.items()}
     except (KeyError, ValueError):
         raise StudyError(f"{path}: not the trials of this search; delete it and run the study again") from None
-    return Choice(chosen, best["value"], len(rows), len(rows) - len(complete))
+    at_end = tuple(name for name, axis in space.items() if is_at_end(axis, chosen[name]))
+    return Choice(chosen, best["value"], len(rows), len(rows) - len(complete), at_end)
+
+
+def is_at_end(axis: Mapping, value: Value) -> bool:
+    """Whether a number is the first or last of three or more choices, or within a twentieth of the end of a range.
+
+    >>> choices = {"choices": [0.5, 1.0, 2.0]}
+    >>> is_at_end(choices, 2.0), is_at_end(choices, 1.0), is_at_end({"choices": [1.0, 2.0]}, 2.0)
+    (True, False, False)
+    >>> is_at_end({"low": 1e-4, "high": 1.0, "log": True}, 0.9), is_at_end({"low": 0, "high": 1, "log": False}, 0.9)
+    (True, False)
+    """
+    if isinstance(value, bool | str):
+        return False
+    if "choices" in axis:
+        numbers = [one for one in axis["choices"] if not isinstance(one, bool | str)]
+        return len(numbers) > 2 and value in (min(numbers), max(numbers))
+    scale = math.log if axis["log"] else float
+    share = (scale(value) - scale(axis["low"])) / (scale(axis["high"]) - scale(axis["low"]))
+    return min(share, 1 - share) < 0.05

@@ -38,7 +38,7 @@ _NO_BATCHES = f"The study has no learning rates and steps tuned at {_FEWEST} or 
 def _optimal_noise(evidence: Evidence, deep: bool = False) -> Finding:
     """The finding on Figures 6 and 10: more noise with more steps helps only up to a point."""
     groups = [group for group in by_number(evidence.ours, "noise", "noise_multiplier", deep) if len(group) > 2]
-    best = [max(group[1:-1], key=lambda run: run.accuracy.number) for group in groups]
+    best = [max(group[1:-1], key=_accuracy) for group in groups]
     texts = {"Best noise between over the": accuracy}
     if measured(groups):
         texts["The same on training records, over the"] = on_training
@@ -51,6 +51,17 @@ def _optimal_noise(evidence: Evidence, deep: bool = False) -> Finding:
     text = ", ".join(f"σ = {setting(run, 'noise_multiplier'):g}, T = {setting(run, 'steps'):,}" for run in best)
     finding = on_cells(parts, f"{missing} with WRN-40-4" if deep else missing)
     return noted(finding, here=f"Best between: {text}" if best else "")
+
+
+def _accuracy(run: Run) -> float:
+    return run.accuracy.number
+
+
+def _too_narrow(groups: Iterable[Iterable[Run]]) -> str:
+    """Which searches chose what is at an end of their space, as a sentence; "" where none did."""
+    found = {run.entry: run.metrics.get("tuning", {}).get("at_end", []) for group in groups for run in group}
+    listed = "; ".join(f"{entry}: {' and '.join(names)}" for entry, names in found.items() if names)
+    return f"Searches chose what is at an end of their space ({listed})" if listed else ""
 
 
 def noise_at_the_optimum(evidence: Evidence) -> Finding:
@@ -155,7 +166,9 @@ def larger_batches(evidence: Evidence) -> Finding:
         gaps = up(ends, gap)
         parts.append(Part.of("What training records are ahead of test records, largest over smallest", gaps))
     printed = "Figure 2 alone; section 5 has a gain of about 8 points from B = 256 to 16,384"
-    return on_cells(parts, "The study has no cells of several batch sizes in the role batches", printed)
+    finding = on_cells(parts, "The study has no cells of several batch sizes in the role batches", printed)
+    narrow = _too_narrow(groups)
+    return undecided(f"{finding.here}. {narrow}", printed) if narrow else finding
 
 
 def settings_by_batch(evidence: Evidence) -> Finding:
@@ -174,7 +187,7 @@ def _optimal_settings(evidence: Evidence, deep: bool) -> Finding:
     Tuned settings have no standard error: they are compared as found.
     """
     by_batch = by_number(evidence.ours, "batches", "batch_size", deep)
-    groups = [group for runs in by_batch if len(group := [run for run in runs if _tuned(run)]) >= _FEWEST]
+    groups = [group for runs in by_batch if len(group := _one_a_batch(runs)) >= _FEWEST]
     if not groups:
         return undecided(f"{_NO_BATCHES}{', WRN-40-4)' if deep else ')'}")
     kept = {rule: all(holds(group) for group in groups) for rule, holds in _RULES.items()}
@@ -184,7 +197,15 @@ def _optimal_settings(evidence: Evidence, deep: bool) -> Finding:
         for group in groups
         for run in group
     )
-    return decided(all(kept.values()), CELLS, "", f"{text}. {shown}. As found")
+    here = f"{text}. {shown}. As found"
+    narrow = _too_narrow(groups)
+    return undecided(f"{here}. {narrow}") if narrow else decided(all(kept.values()), CELLS, "", here)
+
+
+def _one_a_batch(runs: Iterable[Run]) -> list[Run]:
+    """The best tuned run at each batch size, from the smallest."""
+    tuned = grouped((run for run in runs if _tuned(run)), lambda run: setting(run, "batch_size"))
+    return [max(of_one, key=_accuracy) for of_one in tuned]
 
 
 def _tuned(run: Run) -> bool:

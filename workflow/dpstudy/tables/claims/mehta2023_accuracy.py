@@ -145,7 +145,7 @@ def noise_and_classes(evidence: Evidence) -> Finding:
 
 
 def _leads_by_classes(grid: Grid) -> Triples:
-    by_classes = sorted({place.dataset for place in grid.places}, key=lambda name: grid.classes.get(name, 0))
+    by_classes = sorted({place.dataset for place in grid.places}, key=lambda name: (grid.classes.get(name, 0), name))
     for small, large in pairwise(by_classes):
         more = grid.classes.get(small) != grid.classes.get(large)
         for name, place, epsilon in grid.at(dataset=large).cells() if more else ():
