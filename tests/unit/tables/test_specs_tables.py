@@ -223,8 +223,5 @@ def test_each_column_has_a_table_of_its_own_and_labels_where_they_say_more_than_
         captions(own | {"group_columns": ["age at exam", "age-at-exam"]})
     with pytest.raises(StudyError, match=r"tables\.by\.column: each needs a `dataset`"):
         captions(own, spec={key: value for key, value in spec.items() if key != "dataset"})
-    with pytest.raises(
-        StudyError,
-        match=r"tables\.by: the style 'plain' does not take this key|tables\.by-sex\.column: the style 'plain'",
-    ):
+    with pytest.raises(StudyError, match=r"^tables\.by-sex\.column, .*: the style 'plain' does not take this key"):
         captions(own, spec={"column": "each", "dataset": "own"})
