@@ -35,6 +35,7 @@ def test_one_mistake_at_several_keys_is_told_once():
         "epsilons: must not be empty",
         "the same",
         "the same",
+        "word",
     ):
         with mistakes.kept():
             raise StudyError(sentence)
@@ -46,4 +47,5 @@ def test_one_mistake_at_several_keys_is_told_once():
         "a sentence: without a key",
         "seeds, epsilons: must not be empty",
         "the same",
+        "word",
     )

@@ -50,16 +50,15 @@ class Mistakes:
         keys: dict[str, list[str]] = {}
         for sentence in self._said:
             key, _, wrong = sentence.partition(": ")
-            keys.setdefault(wrong if " " not in key else sentence, []).append(key)
+            at_key = wrong and " " not in key
+            keys.setdefault(wrong if at_key else sentence, []).extend([key] if at_key else [])
         if keys:
             raise StudyError(*(_at(places, wrong) for wrong, places in keys.items()))
 
 
 def _at(keys: list[str], wrong: str) -> str:
-    if len(keys) == 1 and " " in keys[0]:
-        return wrong
     more = [f"and {len(keys) - _KEYS} more"] if len(keys) > _KEYS else []
-    return f"{', '.join((*keys[:_KEYS], *more))}: {wrong}"
+    return f"{', '.join((*keys[:_KEYS], *more))}: {wrong}" if keys else wrong
 
 
 @contextlib.contextmanager
