@@ -155,7 +155,7 @@ if STUDY["dedup"]["method"] == "squares":
         conda:
             ENVIRONMENT
         resources:
-            mem_mb=peak(resources.by_size(215, 12)),
+            mem_mb=peak(data_resources.comparing),
             runtime=grown(240),
         params:
             library=code.script_hash("match_public"),

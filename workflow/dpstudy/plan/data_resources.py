@@ -57,6 +57,14 @@ def aligning(study: dict, wildcards: Any, input: Any) -> int:
     return int(765 + 150 * min(mb, 2.8) + 10 * mb)
 
 
+def comparing(study: dict, wildcards: Any, input: Any) -> int:
+    """mem_mb of comparing a public set's images with the private ones: all are held decoded, and their squares."""
+    contents = [content_of(path) for path in input.compared if path.endswith(".json")]
+    images = (content for content in contents if content and content.get("image_shape"))
+    values = sum(content["rows"] * math.prod(content["image_shape"]) for content in images)
+    return int(215 + 3.3e-6 * values)
+
+
 def description_of_features(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of writing a manifest of feature shards: one is read whole, and checked a row group at a time."""
     largest = max(input.size_files_mb)
