@@ -50,7 +50,7 @@ def test_each_number_stands_at_its_epsilon_with_its_spread_and_what_is_printed()
         "| sgd, pixels | 97.00 ± 0.08, no proved ε | 97.90 ± 0.11, ε = 3.5 |  |\n",
     ]
     audited = [replace(row, attacked=row.certified and "0.07") for row in rows[:2]]
-    assert list(markdown(STUDY, SPEC, {row.key: row for row in audited}))[3:] == ["| attacks prove ε ≥ | 0.07 |  |\n"]
+    assert list(markdown(STUDY, SPEC, {row.key: row for row in audited}))[3:] == ["| attacks show ε ≥ | 0.07 |  |\n"]
     reduced = [replace(row, kind="stand-in", what="ViT-B/16") for row in rows]
     assert list(markdown(STUDY, SPEC, {row.key: row for row in reduced}))[-1] == "\n(Stand-in: ViT-B/16.)\n"
 

@@ -26,7 +26,8 @@ class Measured:
         mean, std, seeds: over seeds; the standard deviation of a sample, 0 for a single seed.
         low, high: of the 95 % interval over seeds and test records together; None where there is none.
         certified: the certified epsilon, rounded up; "" where nothing is guaranteed.
-        attacked: the largest epsilon that attacks on the cell prove, rounded down; "" where none was tried.
+        attacked: the largest lower bound on epsilon of attacks on the cell, at their confidence (99.9 % unless its
+            study says otherwise), rounded down; "" where none was tried.
         delta, n, unit, guarantee, noise: as in the ledger.
         kind, what: full; reduced, and what is smaller than the paper's; stand-in, and for what.
         date: when the cell was made.

@@ -67,7 +67,7 @@ def markdown(study: dict, spec: dict, known: Mapping[tuple[str, ...], Measured])
     """The lines of a table: a row per method with a recorded number, a column per epsilon.
 
     A cell has mean ± standard deviation, the certified epsilon where it differs, and the printed number in brackets.
-    Below a row stand the epsilons that attacks on its cells prove, if any were tried.
+    Below a row stand the lower bounds on epsilon of attacks on its cells, if any were tried.
 
     Args:
         study: the checked config.
@@ -92,7 +92,7 @@ def markdown(study: dict, spec: dict, known: Mapping[tuple[str, ...], Measured])
     for label, ours, printed in lines:
         yield f"| {label} | {' | '.join(_cell(ours.get(e), printed[e], digits) for e in shown)} |\n"
         if any(row.attacked for row in ours.values()):
-            yield f"| attacks prove ε ≥ | {' | '.join(ours[e].attacked if e in ours else '' for e in shown)} |\n"
+            yield f"| attacks show ε ≥ | {' | '.join(ours[e].attacked if e in ours else '' for e in shown)} |\n"
     for kind in dict.fromkeys(f"{row.kind}: {row.what}" for _, ours, _ in lines for row in ours.values() if row.what):
         yield f"\n({kind[0].upper()}{kind[1:]}.)\n"
 

@@ -88,7 +88,7 @@ def _wrong(documents: Documents, seeds: Sequence[int]) -> list[str]:
 
 
 def attacked(path: Path, ledger: dict) -> str:
-    """The largest epsilon that an audit proves of a proved cell, rounded down; "" where there is none.
+    """The largest lower bound on the epsilon of a proved cell in its audit, rounded down; "" where there is none.
 
     Attacks for another adjacency than the ledger's do not count: what they bound is another epsilon.
 
