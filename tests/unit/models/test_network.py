@@ -35,6 +35,7 @@ def test_large_images_are_scored_a_few_at_a_time(monkeypatch, architecture, shap
             return torch.zeros(len(records), 2)
 
     monkeypatch.setattr(networks, "build", lambda *_args: Network())
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     model = NetworkModel(architecture, shape, 2, {}, input_size=input_size)
     rows = np.broadcast_to(np.zeros(1, np.float32), (min(block + 1, 513), model.inputs))
     assert model.scores(rows).shape == (len(rows), 2)

@@ -14,7 +14,8 @@ from dpstudy.models.layout import check_layout, shape_of
 from dpstudy.models.names import enlarged
 from dpstudy.models.probabilities import as_calibrated, check_calibration
 
-_BLOCK, _PIXELS = 512, 512 * 32 * 32  # at most, at a time: large images take more memory, and no longer in small blocks
+_BLOCK = 512
+_PIXELS = _BLOCK * 32 * 32  # at a time on a CPU: large images take more memory, and no longer in small blocks
 _WEIGHTS = "network."
 
 
@@ -40,14 +41,13 @@ class NetworkModel:
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """(n, m) float32 scores of (n, d) features."""
-        pixels = math.prod(enlarged(self.architecture) or self.input_size or self.shape[1:])
-        return self._scored(features, min(_BLOCK, max(1, _PIXELS // pixels)))
+        return self._scored(features)
 
     def scores_alone(self, features: np.ndarray) -> np.ndarray:
         """(n, m) float32 scores of (n, d) features, each record computed alone."""
         return self._scored(features, 1)
 
-    def _scored(self, features: np.ndarray, size: int) -> np.ndarray:
+    def _scored(self, features: np.ndarray, size: int | None = None) -> np.ndarray:
         import torch
 
         shape = (self.shape[0], *self.input_size) if self.input_size else self.shape
@@ -58,6 +58,9 @@ class NetworkModel:
         if fit.unexpected_keys or set(fit.missing_keys) & dict(network.named_parameters()).keys():
             raise StudyError(f"network {self.architecture!r}: these weights are not its own")
         network.to(where := torch.device("cuda" if torch.cuda.is_available() else "cpu"))
+        if size is None:
+            pixels = math.prod(enlarged(self.architecture) or self.input_size or self.shape[1:])
+            size = _BLOCK if where.type == "cuda" else min(_BLOCK, max(1, _PIXELS // pixels))
         scores = np.empty((len(features), self.classes), dtype=np.float32)
         with torch.inference_mode():
             for start in range(0, len(features), size):
