@@ -5,10 +5,13 @@ from __future__ import annotations
 import copy
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, lu_factor, lu_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, eigh_tridiagonal, lu_factor, lu_solve
+from scipy.linalg.lapack import dormqr, dsytrd
 
 from dpstudy.core.arrays import Array, place_of
 from dpstudy.core.errors import StudyError
+
+_BLOCK = 64  # columns that LAPACK works on at once
 
 
 def solve_floored(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarray:
@@ -27,9 +30,21 @@ def solve_floored(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.nda
         raise ValueError(f"ridge must be positive, got {ridge}")
     if _positive_definite(matrix):  # nothing to floor: a factorisation is ten times cheaper
         return solve_ridge(matrix, ridge, right)
-    values, vectors = eigh(matrix.astype(np.float64), overwrite_a=True, check_finite=False, driver="evd")
+    # Q^T matrix Q is tridiagonal. Its eigenvectors are not carried back by Q, as eigh does: only `right` is. That
+    # takes half the time.
+    system = np.array(matrix, dtype=np.float64, order="F")
+    reflectors, diagonal, beside, scales, _ = dsytrd(system, lower=1, lwork=_BLOCK * len(system), overwrite_a=1)
+    reflectors = np.asfortranarray(reflectors[1:, :-1])
+    values, vectors = eigh_tridiagonal(diagonal, beside, check_finite=False, lapack_driver="stevd")
+
+    def turned(columns: np.ndarray, transposed: str) -> np.ndarray:  # by Q or Q^T, which leave the first row alone
+        if len(columns) > 1:
+            columns[1:] = dormqr("L", transposed, reflectors, scales, columns[1:], _BLOCK * columns.shape[1])[0]
+        return columns
+
     inverse = 1.0 / (np.maximum(values, 0.0) + ridge)
-    return (((right.astype(np.float64) @ vectors) * inverse) @ vectors.T).astype(np.float32)
+    columns = vectors.T @ turned(right.astype(np.float64).T.copy(), "T")
+    return turned(vectors @ (inverse[:, None] * columns), "N").T.astype(np.float32)
 
 
 def _positive_definite(matrix: np.ndarray) -> bool:
