@@ -34,6 +34,7 @@ BENCHMARKS = {
     "classes": "rare_classes",
     "families": "families",
     "pictures": "pictures",
+    "leaks": "leaks",
 }
 LONG = {  # only when named
     *(
@@ -58,9 +59,10 @@ LONG = {  # only when named
         "classes",
         "families",
         "pictures",
+        "leaks",
     )
 }
-ROWS = ("intervals", "stream", "smoothing", "attack", "exact", "accountant", "gpu")  # take --rows
+ROWS = ("intervals", "stream", "smoothing", "attack", "exact", "accountant", "gpu", "leaks")  # take --rows
 
 
 def main() -> int:
@@ -75,7 +77,7 @@ def main() -> int:
         "--rows",
         type=int,
         help="most rows of `stream` (1,280,000: 2 GB of disk) or `exact`, another n of `smoothing`, runs of `attack`, "
-        "images of `gpu`, points of `accountant`, simulated splits of `intervals`",
+        "images of `gpu`, points of `accountant`, simulated splits of `intervals`, runs of `leaks`",
     )
     parser.add_argument("--study", help="of `memory`: the study that is run, instead of config.yaml")
     parser.add_argument("--out", help="of `curves`, `dedup`, `gpu`: a folder for figures and the numbers behind them")
