@@ -16,6 +16,7 @@ from dpstudy.methods.problem import Problem
 from dpstudy.privacy.audit import distinguished
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.privacy.printed import lower_bound
 
 EPSILON, DELTA, CONFIDENCE = "2", 1e-5, 0.999
 RECORDS, FEATURES, PROJECTED = 200, 32, 8
@@ -72,7 +73,15 @@ def run(threads: int, repeats: int, rows: int | None = None) -> None:
         auc = area_under_curve(*tested)
         seconds = time.process_time() - start
         found.append(
-            (EPSILON, str(epochs), str(runs - cut), str(CONFIDENCE), f"{auc:.3f}", f"{lower:.2f}", f"{seconds:.0f}")
+            (
+                EPSILON,
+                str(epochs),
+                str(runs - cut),
+                str(CONFIDENCE),
+                f"{auc:.3f}",
+                lower_bound(lower, places=1),
+                f"{seconds:.0f}",
+            )
         )
         print(*found[-1], sep=",", flush=True)
     table(("claimed epsilon", "epochs", "runs a side", "confidence", "AUC", "epsilon at least", "CPU seconds"), found)

@@ -1,9 +1,11 @@
 """Benchmarks that wait for a machine: they run at toy size."""
 
+import numpy as np
 import pytest
 
-from benchmarks import gpu
+from benchmarks import gpu, leaks
 from benchmarks.intervals import Case, measured
+from dpstudy.auditing.membership import area_under_curve
 
 
 def test_the_gpu_benchmark_measures_each_way_and_holds_ours_against_float64(tmp_path):
@@ -30,3 +32,17 @@ def test_the_gpu_benchmark_measures_each_way_and_holds_ours_against_float64(tmp_
 def test_intervals_cover_and_are_no_longer_than_they_must_be(case):
     coverage, length = measured(case, 200)
     assert coverage >= 0.93 and length <= 1.3
+
+
+def test_a_projection_tells_more_of_a_record_after_more_epochs():
+    few, many = (
+        area_under_curve(*(leaks.statistics(epochs, present, 60) for present in (True, False))) for epochs in (1, 10)
+    )
+    assert few < 0.65 and many > 0.75
+
+
+def test_the_attacked_record_lies_in_a_direction_that_no_other_has():
+    (with_it, labels), (without, others) = leaks.records(True), leaks.records(False)
+    assert np.array_equal(with_it[1:], without) and np.array_equal(labels[1:], others)
+    assert with_it[0, -1] == 1 and not without[:, -1].any()
+    assert np.linalg.norm(with_it, axis=1) == pytest.approx(np.ones(len(with_it)), abs=1e-6)

@@ -12,7 +12,7 @@ from dpstudy.schema.reading import check, read_yaml
 
 RESULTS = Path(__file__).parents[2] / "published" / "results.csv"
 ARCHITECTURES, HYPERPARAMETERS = (RESULTS.with_name(f"{name}.csv") for name in ("architectures", "hyperparameters"))
-TIMINGS, DISTANCES = (RESULTS.with_name(f"{name}.csv") for name in ("timings", "distances"))
+TIMINGS, DISTANCES, LEAKS = (RESULTS.with_name(f"{name}.csv") for name in ("timings", "distances", "leaks"))
 ROLES = RESULTS.with_name("roles.yaml")
 CLAIMS = RESULTS.with_name("claims")
 _KEYS = (
