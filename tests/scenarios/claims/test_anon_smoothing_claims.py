@@ -68,6 +68,7 @@ def test_verdicts_on_the_printed_numbers_alone():
         ("3.3, Theorem 3", PRINTED),
         ("3.3", COMPUTED),
         ("3.2, Proposition 2", COMPUTED),
+        ("Abstract; 1", MEASUREMENT),
     ]
     assert [(section, by) for section, outcome, by in found if outcome == HOLDS] == [
         ("Figure 1; 1", MEASUREMENT),
