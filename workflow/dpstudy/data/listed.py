@@ -10,14 +10,15 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.data.images import decode_all, image_options
 from dpstudy.data.reader import Rows
-from dpstudy.data.records import Records
+from dpstudy.data.records import Records, RecordTable
+from dpstudy.data.source import location
 
 # of these digits only: others (a superscript two) are digits to Python too, and are no numbers
 _AGE = re.compile(r"(?=\.?[0-9])0*([0-9]{0,6})(?:\.[0-9]*)?[Yy]*")
 
 
 @dataclass(frozen=True)
-class Listing:
+class Listing(RecordTable):
     """The images of one pool.
 
     Attributes:
@@ -60,26 +61,23 @@ class ListedImages:
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
         """See `Reader`."""
-        listing = self._listings[pool]
-        paths = [listing.folder / listing.ids[index] for index in indices]
+        listing = self._listings[pool].take(indices)
+        paths = [listing.folder / name for name in listing.ids]
         where = [f"{listing.table}: row {index}" if listing.table else f"row {index} of {pool}" for index in indices]
-        return Records(
-            ids=listing.ids[indices],
-            images=decode_all(paths, where, **self._decoding),
-            labels=listing.labels[indices],
-            subjects=None if listing.subjects is None else listing.subjects[indices],
-            groups={name: values[indices] for name, values in listing.groups.items()},
-        )
+        images = decode_all(paths, where, **self._decoding)
+        return Records(listing.ids, images, listing.labels, listing.subjects, listing.groups)
 
 
-def needs_size(reader: str, options: dict) -> None:
-    """Refuse a data set whose images vary in size unless the option `size` is given.
+def sized_location(reader: str, options: dict, data_root: Path) -> Path:
+    """The folder in the option `location`, of a data set whose images vary in size and must be brought to one.
 
     Raises:
-        StudyError: `size` is absent.
+        StudyError: as of `location`, or the option `size` is absent.
     """
+    folder = location(options, data_root)
     if options.get("size") is None:
         raise StudyError(f"reader {reader!r}: its images have many sizes; give `size` ([height, width])")
+    return folder
 
 
 def age_bands(ages: Iterable[str]) -> np.ndarray:

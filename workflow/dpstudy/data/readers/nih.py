@@ -11,9 +11,9 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
-from dpstudy.data.listed import ListedImages, Listing, age_bands, needs_size
+from dpstudy.data.listed import ListedImages, Listing, age_bands, sized_location
 from dpstudy.data.reader import IMAGE_FILES, Declared, Reader
-from dpstudy.data.source import location, read_text
+from dpstudy.data.source import read_text
 from dpstudy.data.table import TextTable, read_text_table
 
 READER = Declared(keys=("location", *IMAGE_FILES, "findings", "group_columns"), shape=(None, None, 1))
@@ -37,8 +37,7 @@ def open(options: dict, data_root: Path) -> Reader:
         StudyError: the table, a column or an image is missing, a finding is unknown, or a list names an image that the
             table has not.
     """
-    folder = location(options, data_root)
-    needs_size("nih", options)
+    folder = sized_location("nih", options, data_root)
     tables = sorted(folder.glob("Data_Entry_2017*.csv"))
     if len(tables) != 1:
         raise StudyError(f"{folder}: it must hold one table Data_Entry_2017*.csv; there are {len(tables)}")
