@@ -18,7 +18,7 @@ from dpstudy.data.odd import odd, odd_look
 from dpstudy.data.own import with_own_names
 from dpstudy.data.positives import at_most, refuse_more
 from dpstudy.data.reader import Reader, Rows
-from dpstudy.data.readers import open_reader
+from dpstudy.data.readers import open_own, open_reader
 from dpstudy.data.records import Records, concatenate
 from dpstudy.data.shards import write_manifest, write_shard
 from dpstudy.data.shared_records import SeenImages, check_files, in_both
@@ -60,8 +60,7 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
                 images = reader.read(pool, np.zeros(1, np.int64)).images
                 sentences += [] if images is None else odd_look(options, images[0])
     check_delta(dataset, options | {"delta": delta}, _learned_from(reader, splits, options))
-    plain = {key: value for key, value in options.items() if key != "extra"}
-    sentences += [in_both(pools), *odd(options, open_reader(options["reader"], plain, data_root))]
+    sentences += [in_both(pools), *odd(options, open_own(options, data_root))]
     return [sentence for sentence in sentences if sentence]
 
 
@@ -94,7 +93,7 @@ def sizes(dataset: str, options: dict, data_root: Path) -> Sizes:
     """
     with _named(dataset):
         reader = _private(options, data_root, False)
-        plain = open_reader(options["reader"], {key: options[key] for key in options if key != "extra"}, data_root)
+        plain = open_own(options, data_root)
         if not hasattr(plain, "known"):
             raise StudyError(
                 f"reader {options['reader']!r}: nothing is known of its records before they are read, so there is no "
