@@ -8,7 +8,6 @@ joins it all.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -43,8 +42,7 @@ class Shard:
 
     def ids(self) -> list[str]:
         """The ids of its rows, in order."""
-        entry = shards.read_manifest(self.folder)["shards"][self.number]
-        return read_table(Path(self.folder) / entry["file"], ["id"]).column("id").to_pylist()
+        return shards.ids_of(self.folder, {"shards": [self._entry()]})
 
     def dataset(self) -> str:
         """The data set's name."""
@@ -52,7 +50,10 @@ class Shard:
 
     def rows(self) -> int:
         """The number of its rows."""
-        return shards.read_manifest(self.folder)["shards"][self.number]["rows"]
+        return self._entry()["rows"]
+
+    def _entry(self) -> dict:
+        return shards.read_manifest(self.folder)["shards"][self.number]
 
 
 def search_shard(
@@ -201,11 +202,7 @@ def merge(
 
 
 def _rows(folder: str | os.PathLike, compared: bool) -> Rows:
-    manifest = shards.read_manifest(folder)
-    ids = [read_table(Path(folder) / entry["file"], ["id"]).column("id") for entry in manifest["shards"]]
-    return Rows(
-        pa.chunked_array([chunk for column in ids for chunk in column.chunks], pa.string()).to_pylist(), compared
-    )
+    return Rows(shards.ids_of(folder, shards.read_manifest(folder)), compared)
 
 
 def _draw(found: pa.Table, path: str | os.PathLike) -> None:

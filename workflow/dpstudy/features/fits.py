@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_table, write_json, write_tensors
+from dpstudy.core.files import write_json, write_tensors
 from dpstudy.core.progress import progress
 from dpstudy.data import shards
 from dpstudy.features import open_extractor
@@ -166,9 +166,7 @@ def _public_features(
 
 
 def _chosen(folder: Path, manifest: dict, options: dict, kept) -> set[str]:
-    names: list[str] = []
-    for entry in manifest["shards"]:
-        names += read_table(folder / entry["file"], ["id"]).column("id").to_pylist()
+    names = shards.ids_of(folder, manifest)
     if kept is not None:
         keep = kept_ids([kept], manifest)
         names = [name for name in names if name in keep]
