@@ -11,8 +11,7 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
-from dpstudy.features.backends import AUTO
-from dpstudy.features.network_input import FLOAT32, NetworkInput
+from dpstudy.features.network_input import NetworkInput
 from dpstudy.features.scaling import CONSTANTS
 from dpstudy.features.weights import check_fetched, check_file, fetched, fitting
 
@@ -62,12 +61,8 @@ class PublicNetwork(NetworkInput):
             3,
             (config["mean"], config["std"]) if scaling == "model" else scaling,
             config["input_size"][1:] if size == "model" else None if size == "native" else size,
-            options.get("crop"),
             f"network {model!r}",
-            options.get("backend", AUTO),
-            options.get("mirror", False),
-            options.get("crops", "middle"),
-            options.get("precision", FLOAT32),
+            options,
         )
 
 
