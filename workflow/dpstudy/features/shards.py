@@ -127,7 +127,13 @@ def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -
     manifest = read_manifest(folder)
     keep = kept_ids(kept, manifest) if kept else None
     for entry in manifest["shards"]:
-        table = _read_shard(Path(folder) / entry["file"], entry, manifest)
+        shard = shards.checked_table(Path(folder) / entry["file"], entry)
+        table = FeatureTable(
+            features=features_of(shard, manifest),
+            shape=tuple(manifest["shape"]),
+            classes=tuple(manifest["classes"]),
+            **shards.known_of(shard, manifest),
+        )
         yield table if keep is None else only(table, keep)
 
 
@@ -157,13 +163,3 @@ def label_column(manifest: dict) -> str:
 def features_of(table: pa.Table, manifest: dict) -> np.ndarray:
     """(rows, d) features of a shard's table."""
     return shards.flat(table, "features").reshape(table.num_rows, manifest["dim"])
-
-
-def _read_shard(path: Path, entry: dict, manifest: dict) -> FeatureTable:
-    table = shards.checked_table(path, entry)
-    return FeatureTable(
-        features=features_of(table, manifest),
-        shape=tuple(manifest["shape"]),
-        classes=tuple(manifest["classes"]),
-        **shards.known_of(table, manifest),
-    )

@@ -99,10 +99,12 @@ def fitting(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> di
     Raises:
         StudyError: the file is damaged, or lacks a tensor, has one too many, or one of another shape.
     """
-    ignored = tuple(ignored)
-    given = {name: value for name, value in read_weights(path).items() if not _belongs(name, ignored)}
-    expected = {name: value for name, value in network.state_dict().items() if not name.endswith(_COUNTER)}
-    given = {name: value for name, value in given.items() if not name.endswith(_COUNTER)}
+    layers = tuple(f"{layer}." for layer in ignored)
+    given = {name: value for name, value in read_weights(path).items() if not f"{name}.".startswith(layers)}
+    expected, given = (
+        {name: value for name, value in tensors.items() if not name.endswith(_COUNTER)}
+        for tensors in (network.state_dict(), given)
+    )
     reshaped = [name for name in expected.keys() & given.keys() if expected[name].shape != given[name].shape]
     kinds = [
         name
@@ -122,10 +124,6 @@ def fitting(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> di
     if wrong:
         raise StudyError(f"{path}: its tensors are not those of this network: {', '.join(wrong)}; mend `model`")
     return given
-
-
-def _belongs(name: str, layers: tuple[str, ...]) -> bool:
-    return any(name == layer or name.startswith(f"{layer}.") for layer in layers)
 
 
 def read_shapes(path: str | os.PathLike) -> dict[str, tuple[int, ...]]:
