@@ -16,6 +16,7 @@ from dpstudy.core.files import atomic, read_json, read_table, read_tensors, writ
 from dpstudy.core.job import notice
 from dpstudy.core.progress import progress
 from dpstudy.data import shards
+from dpstudy.data.records import concatenate
 from dpstudy.dedup.basis import read_basis
 from dpstudy.dedup.candidates import Candidates, Index, best
 from dpstudy.dedup.compare import Matches, equal, judge
@@ -116,7 +117,7 @@ def align_shard(
             names += [(shard.dataset(), split, ids[row]) for row in rows]
     part = match_table([]).append_column("picture", pa.array([], pa.binary()))
     if theirs:
-        gathered = Description.together(theirs)
+        gathered = concatenate(theirs)
         near = Candidates(np.searchsorted(wanted, candidates.public), candidates.private, candidates.nearness)
         pairs = [(int(np.searchsorted(wanted, row)), int(column)) for row, column in same]
         judged = judge(gathered, mine, near, pairs, read_basis(basis), thresholds)
