@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,13 @@ _NEAR = {
     "tf32": 5e-3,
     "bfloat16": 3e-2,
 }  # of the largest feature: how far a backend's may be from torch's
-_DEFAULTS = {"crop": None, "backend": backends.AUTO, "mirror": False, "crops": "middle", "precision": FLOAT32}
+_DEFAULTS: dict[str, Any] = {
+    "crop": None,
+    "backend": backends.AUTO,
+    "mirror": False,
+    "crops": "middle",
+    "precision": FLOAT32,
+}
 _PIXELS = {"cpu": 2**16, "cuda": 2**21}  # network inputs at once; another size rounds otherwise
 
 
