@@ -130,18 +130,16 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     try:
-        _write(name, origin, target, kind, errata)
+        _write(name, origin, target, kind, errata, (ledger, metrics, audit))
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)  # half a bundle is none
         raise
 
 
-def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[str]) -> None:
-    cell = Path(origin.cell)
-    ledger, metrics = read_json(cell / "ledger.json"), read_json(cell / "metrics.json")
-    audit = read_json(origin.audit) if origin.audit else None
+def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[str], read: tuple) -> None:
+    ledger, metrics, audit = read
     for file in ("model.safetensors", "ledger.json"):
-        shutil.copyfile(cell / file, target / file)
+        shutil.copyfile(Path(origin.cell, file), target / file)
     features = _features(origin, target)
     facts = {"name": name, "classes": list(origin.classes), "multi_label": origin.multi_label}
     facts |= {"image": dict(origin.image), "features": features}
