@@ -98,15 +98,8 @@ def prepare_manifest(
     manifest = images.read_manifest(image_folder)
     if len(shard_paths) != len(manifest["shards"]):
         raise StudyError(f"{image_folder}: {len(manifest['shards'])} image shards, {len(shard_paths)} feature shards")
-    write_manifest(
-        path,
-        dataset=manifest["dataset"],
-        features=features,
-        split=manifest["split"],
-        shard_paths=shard_paths,
-        classes=manifest["classes"],
-        private=private,
-    )
+    known = {key: manifest[key] for key in ("dataset", "split", "classes")}
+    write_manifest(path, features=features, shard_paths=shard_paths, private=private, **known)
 
 
 def _compute(extractor: Extractor, options: dict, pictures: np.ndarray, where: str, fit_folder) -> np.ndarray:

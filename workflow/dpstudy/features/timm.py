@@ -35,18 +35,17 @@ class PublicNetwork(NetworkInput):
         model, weights = options["model"], options["weights"]
         with torch.device("meta"):  # takes no memory: the name may claim a larger network than the file
             outline, config = _build(model)
-        tensors = {}
+        path = None
         if weights == RANDOM:
             self.made_from = {"model": model, "weights": RANDOM, "seed": str(options.get("seed", 0))}
         elif isinstance(weights, dict):
             card, path = _packaged(weights["package"], converted)
             self.made_from = {"model": model, "weights": check_file(path), **card}
-            tensors = fitting(outline, path, _names(config["classifier"]))
         else:
             path = fetched(model, config) if weights == HUB else Path(data_root or ".") / weights
             check = check_fetched if weights == HUB else check_file
             self.made_from = {"model": model, "weights": check(path, options.get("sha256"))}
-            tensors = fitting(outline, path, _names(config["classifier"]))
+        tensors = fitting(outline, path, _names(config["classifier"])) if path else {}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(options.get("seed", 0))
             network = _build(model)[0]
