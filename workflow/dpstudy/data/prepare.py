@@ -51,7 +51,7 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
     """
     sentences: list[str] = []
     with _named(dataset):
-        reader = _private(options, data_root, numbered)
+        reader = _opened(options, data_root, numbered)
         splits = _splits(reader, options, "train", True)
         pools = {pool: reader.rows(pool) for pool in reader.pools}
         for pool, rows in pools.items():
@@ -92,7 +92,7 @@ def sizes(dataset: str, options: dict, data_root: Path) -> Sizes:
         StudyError: as `look_through`, or its reader knows nothing before it reads images.
     """
     with _named(dataset):
-        reader = _private(options, data_root, False)
+        reader = _opened(options, data_root, False)
         plain = open_own(options, data_root)
         if not hasattr(plain, "known"):
             raise StudyError(
@@ -137,10 +137,7 @@ def prepare_shard(
         count = _shard_count(options)
         if not 0 <= shard < count:
             raise StudyError(f"shard {shard} does not exist; there are {count}")
-        if private:
-            reader = _private(options, data_root, numbered)
-        else:
-            reader = open_reader(options.get("reader"), options, data_root)
+        reader = _opened(options, data_root, numbered or not private)
         if private and len(reader.classes) < 2:
             raise StudyError(
                 f"there is nothing to tell apart: {reader.classes[0]!r} is the only class; name two or more"
@@ -210,9 +207,9 @@ def _named(dataset: str) -> Iterator[None]:
         raise StudyError(f"data set {dataset!r}: {error}") from None
 
 
-def _private(options: dict, data_root: Path, numbered: bool) -> Reader:
-    """A private data set; a user's own records in it are named so that no other has a hand in it."""
-    return open_reader(options.get("reader"), options if numbered else with_own_names(options), data_root)
+def _opened(options: dict, data_root: Path, as_it_names: bool) -> Reader:
+    """A data set with its reader's names, or a user's own records in it named so that no other has a hand in it."""
+    return open_reader(options.get("reader"), options if as_it_names else with_own_names(options), data_root)
 
 
 def _shard_count(options: dict) -> int:
