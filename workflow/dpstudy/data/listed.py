@@ -1,5 +1,6 @@
 """Data sets given as lists of image files with labels, subjects and groups."""
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from dpstudy.data.source import location
 
 # of these digits only: others (a superscript two) are digits to Python too, and are no numbers
 _AGE = re.compile(r"(?=\.?[0-9])0*([0-9]{0,6})(?:\.[0-9]*)?[Yy]*")
+_BANDS = {40: "under 40", 60: "40-59", 80: "60-79", 121: "80 and over"}  # of ages in years below each number
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,6 @@ def age_bands(ages: Iterable[str]) -> np.ndarray:
     bands = []
     for text in ages:
         match = _AGE.fullmatch(str(text).strip())
-        years = int(match[1] or 0) if match else None
-        if years is None or years > 120:
-            bands.append("unknown")
-        else:
-            bands.append(
-                "under 40" if years < 40 else "40-59" if years < 60 else "60-79" if years < 80 else "80 and over"
-            )
+        years = int(match[1] or 0) if match else math.inf
+        bands.append(next((name for end, name in _BANDS.items() if years < end), "unknown"))
     return np.array(bands, dtype=object)
