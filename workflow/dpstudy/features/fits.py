@@ -90,6 +90,8 @@ def fit_projection(
         {"kind": "pca"},
     )
     write_tensors(out_points, {"points": projected[np.argsort(_hashes(ids, options["seed"]))[: options["points"]]]})
+    norms = np.quantile(np.linalg.norm(projected, axis=1), _QUANTILES)
+    versions = {"python": platform.python_version(), "numpy": np.__version__, "scikit-learn": sklearn.__version__}
     write_json(
         out_card,
         {
@@ -100,14 +102,8 @@ def fit_projection(
             "drop": drop,
             "features": features.shape[1],
             "explained_variance": float(pca.explained_variance_ratio_.sum()),
-            "norm_quantiles": dict(
-                zip(map(str, _QUANTILES), np.quantile(np.linalg.norm(projected, axis=1), _QUANTILES), strict=True)
-            ),
-            "versions": {
-                "python": platform.python_version(),
-                "numpy": np.__version__,
-                "scikit-learn": sklearn.__version__,
-            },
+            "norm_quantiles": dict(zip(map(str, _QUANTILES), norms, strict=True)),
+            "versions": versions,
         },
     )
 

@@ -105,12 +105,9 @@ def fitting(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> di
         {name: value for name, value in tensors.items() if not name.endswith(_COUNTER)}
         for tensors in (network.state_dict(), given)
     )
-    reshaped = [name for name in expected.keys() & given.keys() if expected[name].shape != given[name].shape]
-    kinds = [
-        name
-        for name in expected.keys() & given.keys()
-        if expected[name].dtype.is_floating_point != given[name].dtype.is_floating_point
-    ]
+    both = expected.keys() & given.keys()
+    reshaped = [name for name in both if expected[name].shape != given[name].shape]
+    kinds = [name for name in both if expected[name].dtype.is_floating_point != given[name].dtype.is_floating_point]
     wrong = [
         f"{len(names)} {what} ({', '.join(sorted(names)[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
         for names, what in (
