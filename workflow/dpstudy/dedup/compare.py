@@ -63,7 +63,7 @@ def judge(
         same: pairs of rows that are, exactly (`equal`).
     """
     equals = set(same)
-    rows, columns, scores = _aligned(_Sets(public, private), candidates, _COARSE, rule.possible)
+    rows, columns, scores = _aligned(public, private, candidates, _COARSE, rule.possible)
     unsure = np.unique(columns[scores < rule.threshold])
     lacking = np.zeros(len(private))
     lacking[unsure] = 1 - _reference(private.take(unsure), basis)
@@ -92,7 +92,6 @@ class _Sets:
     """Two sets of pictures, prepared for alignment."""
 
     def __init__(self, public: Description, private: Description):
-        self.public, self.private = public, private
         in_grey = form_of(public, private) == "grey"
         self._sides = [grey(each.thumbnails) if in_grey else each.thumbnails for each in (public, private)]
 
@@ -125,14 +124,14 @@ class _Sets:
 
 @torch.inference_mode()
 def _aligned(
-    sets: _Sets, candidates: Candidates, coarse: float, least: float
+    public: Description, private: Description, candidates: Candidates, coarse: float, least: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pairs of rows whose aligned correlation reaches `least`: public rows, private rows, correlations.
 
     Args:
         coarse: correlation below which a candidate is not aligned finely.
     """
-    rows, columns = candidates.public, candidates.private
+    sets, rows, columns = _Sets(public, private), candidates.public, candidates.private
     scores, starts = sets.coarse(rows, columns)
     kept = among_best(columns, scores, _LOOKED_AT) & (scores >= coarse)
     rows, columns = rows[kept], columns[kept]
@@ -146,7 +145,7 @@ def _reference(private: Description, basis: Basis) -> np.ndarray:
     if not len(private):
         return np.empty(0)
     near = Index(basis.sample, basis).near(private)
-    _, columns, scores = _aligned(_Sets(basis.sample, private), near, -math.inf, -math.inf)
+    _, columns, scores = _aligned(basis.sample, private, near, -math.inf, -math.inf)
     reference = np.zeros(len(private))
     for column in range(len(private)):
         descending = np.sort(scores[columns == column])[::-1]
