@@ -125,7 +125,7 @@ def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
             seed=int(seeds[start]),
             ids=_texts(part, "id"),
             scores=_matrix(part, "scores", len(classes)),
-            labels=_matrix(part, label, len(classes)) if label == "labels" else values_of(_array(part, label)),
+            labels=_matrix(part, label, len(classes)) if label == "labels" else values_of(part[label].combine_chunks()),
             subjects=_texts(part, "subject") if "subject" in names else None,
             groups={name.removeprefix(_GROUP): _texts(part, name) for name in names if name.startswith(_GROUP)},
             classes=classes,
@@ -150,12 +150,8 @@ def _repeated(array, times: int):
     return pa.chunked_array([array] * times)
 
 
-def _array(table, name: str):
-    return table[name].combine_chunks()
-
-
 def _matrix(table, name: str, m: int) -> np.ndarray:
-    return values_of(_array(table, name).flatten()).reshape(len(table), m)
+    return values_of(table[name].combine_chunks().flatten()).reshape(len(table), m)
 
 
 def _texts(table, name: str) -> np.ndarray:

@@ -61,7 +61,7 @@ def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return weights @ values.astype(np.float64) / weights.sum(1)
 
 
-def resamples(n: int, count: int, subjects: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
+def resamples(n: int, count: int, subjects: np.ndarray | None = None) -> np.ndarray:
     """(count, n) how often each record occurs in each bootstrap sample; a subject's records stay together.
 
     Args:
@@ -72,7 +72,7 @@ def resamples(n: int, count: int, subjects: np.ndarray | None = None, seed: int 
     """
     if not n:
         raise StudyError("evaluation: the split has no records; give it some in `splits`")
-    drawn = np.random.default_rng([seed, count, n])
+    drawn = np.random.default_rng([0, count, n])
     number = np.arange(n) if subjects is None else np.unique(subjects.astype(str), return_inverse=True)[1]
     units = int(number.max()) + 1
     return drawn.multinomial(units, np.full(units, 1 / units), size=count)[:, number].astype(np.float64)
