@@ -224,15 +224,12 @@ def _backend(features: Mapping, origin: Origin, target: Path) -> str | None:
 def _write_program(target: Path, kind: str, features: Mapping, backend: str) -> None:
     """predict.py with the part of the library that it runs on, and verify.py with its accountants, which need none."""
     modules = [MODELS[kind][0], *extractor_modules(features)]
-    files = closure("dpstudy.release.predictor", *modules)
+    files = list(map(Path, closure("dpstudy.release.predictor", *modules)))
+    files += [FOLDER / f"{name}.schema.yaml" for name in ("bundle", "config")]  # what bundle.json is held against
     for path in files:
-        copy = target / "dpstudy" / Path(path).resolve().relative_to(PACKAGE)
+        copy = target / "dpstudy" / path.resolve().relative_to(PACKAGE)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
-    for name in ("bundle", "config"):  # what bundle.json is held against
-        copy = target / "dpstudy" / FOLDER.name / f"{name}.schema.yaml"
-        copy.parent.mkdir(exist_ok=True)
-        shutil.copyfile(FOLDER / copy.name, copy)
     needed = providers(target)
     if "pydicom" in needed:  # which loads decoders by itself
         needed["gdcm"] = "python-gdcm"
