@@ -19,11 +19,8 @@ from dpstudy.data.records import Records, concatenate
 from dpstudy.data.windows import window_of
 
 TABLE = "table.csv"
-_KEPT = (  # keys of an entry that do not say how its files are read
-    *COUNTED,
-    *("test_split", "sum_jobs", "not_accounted", "shards"),
-    *("splits", "size", "channels", "resize"),
-)
+# keys of an entry that do not say how its files are read
+_KEPT = (*COUNTED, *"test_split sum_jobs not_accounted shards splits size channels resize".split())
 _PATH, _LABEL, _PERSON = "drawn image", "drawn label", "drawn person"
 _BLOB = 8  # pixels: as wide is what is drawn
 

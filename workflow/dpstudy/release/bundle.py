@@ -57,6 +57,7 @@ except (ImportError, OSError) as error:  # OSError: of a library that a package 
     sys.exit("predict.py: cannot be started (%s); %s, or verify.py, which says what lacks here" % (reason, INSTALL))
 sys.exit(main(FOLDER, sys.argv[1:]))
 '''
+_WITHOUT_GPU = "# Without a GPU: uv pip install --torch-backend cpu -r requirements.txt takes 1.5 GB instead of 6."
 # Of the cards of public parts: not which or how many rows they were made from, nor how well they do on them, which
 # depend on private records where those chose the rows (`drop: public`).
 _CARDS = {
@@ -235,17 +236,9 @@ def _write_program(target: Path, kind: str, features: Mapping, backend: str) -> 
         needed["gdcm"] = "python-gdcm"
     if OPENVINO in backend:  # which a process of its own loads
         needed[OPENVINO] = OPENVINO
-    (target / "requirements.txt").write_text(
-        "\n".join([*_hints(needed), *requirements(needed)]) + "\n", encoding="utf-8"
-    )
+    hints = [_WITHOUT_GPU] if "torch" in needed else []
+    (target / "requirements.txt").write_text("\n".join([*hints, *requirements(needed)]) + "\n", encoding="utf-8")
     for file in map(Path, (verify.__file__, event_bounds.__file__, second_accountant.__file__)):
         shutil.copyfile(file, target / file.name)
     program = _PREDICT.replace("{needed}", json.dumps(needed, indent=4))
     (target / "predict.py").write_text(program, encoding="utf-8")
-
-
-def _hints(needed: Mapping[str, str]) -> list[str]:
-    """What who installs it may want to know."""
-    if "torch" not in needed:
-        return []
-    return ["# Without a GPU: uv pip install --torch-backend cpu -r requirements.txt takes 1.5 GB instead of 6."]
