@@ -71,7 +71,8 @@ def fit_basis(descriptions: list[str | os.PathLike], path: str | os.PathLike) ->
             break
     if not parts:
         raise ValueError("a basis needs the description of a shard")
-    concatenate(parts).take(np.arange(min(SAMPLE, sum(map(len, parts))))).write(path, private=False)
+    sample = concatenate(parts)
+    sample.take(np.arange(min(SAMPLE, len(sample)))).write(path, private=False)
 
 
 def read_basis(path: str | os.PathLike) -> Basis:

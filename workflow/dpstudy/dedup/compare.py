@@ -24,7 +24,7 @@ from dpstudy.dedup.thumbnails import grey
 
 _LOOKED_AT = 8  # candidates of a private image that are aligned finely
 _REFERENCE = 4  # which of them, in the sample, an image that is no copy is measured by
-_COARSE = 0.7  # correlation below which a candidate is no copy, and is not aligned finely
+_COARSE = 0.7  # correlation below which a candidate is not aligned finely
 _PAIRS, _FINE_PAIRS = 4096, 1024  # at once: memory, not results, depends on them
 
 

@@ -81,7 +81,7 @@ class ImageBatches:
         Raises:
             StudyError: as `iterate`, or the records do not say.
         """
-        tables = [table.subjects for folder in self._folders for table in iterate(folder, self._kept)]
+        tables = [table.subjects for table in self._tables()]
         named = [names for names in tables if names is not None]
         if len(named) < len(tables):
             raise StudyError(f"{self._folders[0]}: no column 'subject'; delete the folder and run the study again")
