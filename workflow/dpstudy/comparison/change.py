@@ -8,15 +8,8 @@ from typing import TypeGuard
 from dpstudy.core.errors import StudyError
 
 # What a change is of. ONLY: a cell, file or row that one tree lacks.
-ONLY, MADE_BY, SETTING, LEDGER, METRIC, GROUP, TABLE = (
-    "only",
-    "made by",
-    "setting",
-    "ledger",
-    "metric",
-    "group",
-    "table",
-)
+ONLY, MADE_BY, SETTING, LEDGER = "only", "made by", "setting", "ledger"
+METRIC, GROUP, TABLE = "metric", "group", "table"
 
 
 @dataclass(frozen=True)

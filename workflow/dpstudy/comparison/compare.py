@@ -54,12 +54,8 @@ def compare(a: str | os.PathLike, b: str | os.PathLike) -> Comparison:
         StudyError: a tree is none, is half-written or damaged, or may not be read.
     """
     try:
-        cells = _found(
-            cells_of(a), cells_of(b), lambda name: list(cell_changes(read_cell(a, name), read_cell(b, name)))
-        )
-        sheets = _found(
-            sheets_of(a), sheets_of(b), lambda name: list(sheet_changes(name, Path(a) / name, Path(b) / name))
-        )
+        cells = _found(cells_of(a), cells_of(b), lambda name: cell_changes(read_cell(a, name), read_cell(b, name)))
+        sheets = _found(sheets_of(a), sheets_of(b), lambda name: sheet_changes(name, Path(a) / name, Path(b) / name))
     except OSError as error:
         raise StudyError(f"{error.filename}: cannot be read ({error.strerror})") from None
     return Comparison(os.fspath(a), os.fspath(b), cells, sheets)
@@ -68,7 +64,7 @@ def compare(a: str | os.PathLike, b: str | os.PathLike) -> Comparison:
 def _found(a: list[str], b: list[str], changes_of) -> Found:
     in_a, in_b = set(a), set(b)
     both = [name for name in a if name in in_b]
-    differing = {name: changes for name in both if (changes := changes_of(name))}
+    differing = {name: changes for name in both if (changes := list(changes_of(name)))}
     return Found(
         [name for name in a if name not in in_b], [name for name in b if name not in in_a], len(both), differing
     )

@@ -3,12 +3,14 @@
 import json
 import os
 from collections.abc import Iterator
+from operator import attrgetter
 
 from dpstudy.comparison.change import ONLY, Change
 from dpstudy.comparison.compare import Comparison, Found
 from dpstudy.evaluation.csv_file import write_csv
 
 COLUMNS = ("place", "part", "what", "a", "b", "difference", "standard_error", "beyond")
+_VALUES = attrgetter("place", "part", "what", "a", "b", "difference", "error", "beyond")
 
 
 def as_json(comparison: Comparison) -> str:
@@ -45,14 +47,4 @@ def _rows(found: Found) -> Iterator[dict]:
 
 
 def _row(change: Change) -> dict:
-    values = (
-        change.place,
-        change.part,
-        change.what,
-        change.a,
-        change.b,
-        change.difference,
-        change.error,
-        change.beyond,
-    )
-    return dict(zip(COLUMNS, values, strict=True))
+    return dict(zip(COLUMNS, _VALUES(change), strict=True))

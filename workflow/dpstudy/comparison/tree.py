@@ -6,11 +6,9 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
-from dpstudy.evaluation.summary import cell_name
+from dpstudy.evaluation.summary import AXES, cell_name
 
-_DEPTH = 4  # of a cell's folder below results/cells: data set, features, entry, epsilon
 _DOCUMENTS = ("metrics.json", "ledger.json")
-_AXES = ("dataset", "features", "entry", "epsilon")
 # What a comparison reads of metrics.json and ledger.json.
 _METRICS: dict[str, type] = {"seeds": list, "hyperparameters": dict, "made_by": dict}
 _LEDGER: dict[str, type] = {"events": list, "not_accounted": list}
@@ -39,7 +37,7 @@ def cells_of(tree: str | os.PathLike) -> list[str]:
         hint = f", such as {tree / 'results'}" if (tree / "results" / "cells").is_dir() else ""
         raise StudyError(f"{tree}: has no folder cells; name the results folder of a study{hint}")
     names = []
-    for folder in sorted((tree / "cells").glob("/".join("*" * _DEPTH))):
+    for folder in sorted((tree / "cells").glob("/".join("*" * len(AXES)))):
         files = {name for name in os.listdir(folder) if not name.startswith(".")} if folder.is_dir() else set()
         if files:
             missing = next((name for name in _DOCUMENTS if name not in files), None)
@@ -63,7 +61,7 @@ def read_cell(tree: str | os.PathLike, name: str) -> Cell:
     _check(folder / "ledger.json", ledger, _LEDGER)
     if not metrics["seeds"] or not all(map(_is_seed, metrics["seeds"])):
         raise StudyError(f"{folder}/metrics.json: damaged, 'seeds' lists no seeds; delete it and run that study again")
-    cell = cell_name(*(str(metrics.get(axis)) for axis in _AXES))
+    cell = cell_name(*(str(metrics.get(axis)) for axis in AXES))
     if cell != name:
         raise StudyError(f"{folder}/metrics.json: is of the cell {cell}; delete the folder and run that study again")
     return Cell(name, f"{folder}/metrics.json", metrics, ledger)

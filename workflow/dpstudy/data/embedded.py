@@ -49,14 +49,12 @@ class InParquet:
         place = paths[0] if len(paths) == 1 else paths[0].parent
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
         self.table = TextTable(place, columns, sum(part.rows for part in parts))
-        groups = [
-            (path, group, footer.row_group(group).num_rows)
-            for path in paths
-            for footer in [parquet.read_metadata(path)]
-            for group in range(footer.num_row_groups)
-        ]
-        self._groups = [(path, group) for path, group, _ in groups]
-        self._starts = np.cumsum([0, *(rows for *_, rows in groups)])
+        self._groups, rows = [], [0]
+        for path in paths:
+            footer = parquet.read_metadata(path)
+            self._groups += [(path, group) for group in range(footer.num_row_groups)]
+            rows += [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
+        self._starts = np.cumsum(rows)
         self.names = self._names()
 
     def read(self, indices: np.ndarray) -> list[Held]:

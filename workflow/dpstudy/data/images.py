@@ -9,26 +9,19 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.data.held import Source
 from dpstudy.data.image_files import GREY_MODES, opened, shown
-from dpstudy.data.windows import Window, window_of
+from dpstudy.data.windows import window_of
 
 MOSAIC_COLUMNS = 10
 
 
 def decode(
-    path: Source,
-    where: str,
-    size: tuple[int, int] | None,
-    channels: int | None,
-    crop: bool = False,
-    frame: int | None = None,
-    max_pixels: int | None = None,
-    window: Window | None = None,
+    path: Source, where: str, size: tuple[int, int] | None, channels: int | None, crop: bool = False, **how: Any
 ) -> np.ndarray:
     """An image file as (H, W, C) uint8, resized (bilinear) to `size` and converted to `channels`.
 
     Where `size` or `channels` is None, the image keeps its own. With `crop` the aspect is kept: the image is made as
-    small as covers `size`, and its middle is taken; else it is stretched. Of `frame`, `max_pixels` and `window` see
-    `image_files.opened`.
+    small as covers `size`, and its middle is taken; else it is stretched. `how`, which picture of the file and through
+    which window, goes to `image_files.opened`.
 
     Raises:
         UnreadableImageError: the file is missing or damaged.
@@ -36,7 +29,7 @@ def decode(
     """
     from PIL import Image, ImageOps
 
-    with opened(path, where, frame, max_pixels, window) as file:
+    with opened(path, where, **how) as file:
         grey = file.mode in GREY_MODES if channels is None else channels == 1
         image, mode = shown(file), "L" if grey else "RGB"
         if image.mode != mode:  # else another copy of a large image

@@ -1,5 +1,6 @@
 """Data sets given as lists of image files with labels, subjects and groups."""
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,14 +11,16 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.data.images import decode_all, image_options
 from dpstudy.data.reader import Rows
-from dpstudy.data.records import Records
+from dpstudy.data.records import Records, RecordTable
+from dpstudy.data.source import location
 
 # of these digits only: others (a superscript two) are digits to Python too, and are no numbers
 _AGE = re.compile(r"(?=\.?[0-9])0*([0-9]{0,6})(?:\.[0-9]*)?[Yy]*")
+_BANDS = {40: "under 40", 60: "40-59", 80: "60-79", 121: "80 and over"}  # of ages in years below each number
 
 
 @dataclass(frozen=True)
-class Listing:
+class Listing(RecordTable):
     """The images of one pool.
 
     Attributes:
@@ -60,26 +63,23 @@ class ListedImages:
 
     def read(self, pool: str, indices: np.ndarray) -> Records:
         """See `Reader`."""
-        listing = self._listings[pool]
-        paths = [listing.folder / listing.ids[index] for index in indices]
+        listing = self._listings[pool].take(indices)
+        paths = [listing.folder / name for name in listing.ids]
         where = [f"{listing.table}: row {index}" if listing.table else f"row {index} of {pool}" for index in indices]
-        return Records(
-            ids=listing.ids[indices],
-            images=decode_all(paths, where, **self._decoding),
-            labels=listing.labels[indices],
-            subjects=None if listing.subjects is None else listing.subjects[indices],
-            groups={name: values[indices] for name, values in listing.groups.items()},
-        )
+        images = decode_all(paths, where, **self._decoding)
+        return Records(listing.ids, images, listing.labels, listing.subjects, listing.groups)
 
 
-def needs_size(reader: str, options: dict) -> None:
-    """Refuse a data set whose images vary in size unless the option `size` is given.
+def sized_location(reader: str, options: dict, data_root: Path) -> Path:
+    """The folder in the option `location`, of a data set whose images vary in size and must be brought to one.
 
     Raises:
-        StudyError: `size` is absent.
+        StudyError: as of `location`, or the option `size` is absent.
     """
+    folder = location(options, data_root)
     if options.get("size") is None:
         raise StudyError(f"reader {reader!r}: its images have many sizes; give `size` ([height, width])")
+    return folder
 
 
 def age_bands(ages: Iterable[str]) -> np.ndarray:
@@ -87,11 +87,6 @@ def age_bands(ages: Iterable[str]) -> np.ndarray:
     bands = []
     for text in ages:
         match = _AGE.fullmatch(str(text).strip())
-        years = int(match[1] or 0) if match else None
-        if years is None or years > 120:
-            bands.append("unknown")
-        else:
-            bands.append(
-                "under 40" if years < 40 else "40-59" if years < 60 else "60-79" if years < 80 else "80 and over"
-            )
+        years = int(match[1] or 0) if match else math.inf
+        bands.append(next((name for end, name in _BANDS.items() if years < end), "unknown"))
     return np.array(bands, dtype=object)

@@ -27,11 +27,12 @@ def own_reader(options: dict) -> str | None:
 
 def with_own_names(options: dict) -> dict:
     """The config entry for `open_reader`, with a mark on sources of the user's own records (data/own_names.py)."""
-    sources = own_sources(options)
-    entry = options | {"own_names": any(source is options for source in sources)}
-    if "extra" in options:
-        entry["extra"] = options["extra"] | {"own_names": any(source is options["extra"] for source in sources)}
-    return entry
+    own = own_sources(options)
+
+    def marked(source: dict) -> dict:
+        return source | {"own_names": any(source is each for each in own)}
+
+    return marked(options) | ({"extra": marked(options["extra"])} if "extra" in options else {})
 
 
 def test_is_public(options: dict) -> bool:

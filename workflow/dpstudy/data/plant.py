@@ -3,6 +3,8 @@
 A demonstration only: it makes the public set depend on private records. A real study plants nothing.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from dpstudy.core.errors import StudyError
@@ -34,14 +36,10 @@ def plant(records: Records, private_images: Records, count: int, seed: int) -> R
     random = np.random.default_rng(seed)
     chosen = random.choice(len(private_images), size=count, replace=False)
     copies = np.stack([_copy(private_images.images[row], turn, random) for turn, row in enumerate(chosen)])
-    planted = Records(
-        ids=np.array([f"planted-{turn:05d}" for turn in range(count)], dtype=object),
-        images=copies,
-        labels=private_images.labels[chosen],
-        subjects=records.subjects[-count:] if records.subjects is not None else None,
-        groups={name: values[-count:] for name, values in records.groups.items()},
-    )
-    return concatenate([records.take(np.arange(len(records) - count)), planted])
+    ids = np.array([f"planted-{turn:05d}" for turn in range(count)], dtype=object)
+    kept, replaced = np.split(np.arange(len(records)), [len(records) - count])
+    planted = replace(records.take(replaced), ids=ids, images=copies, labels=private_images.labels[chosen])
+    return concatenate([records.take(kept), planted])
 
 
 def _copy(image: np.ndarray, turn: int, random: np.random.Generator) -> np.ndarray:

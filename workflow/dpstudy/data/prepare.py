@@ -18,7 +18,7 @@ from dpstudy.data.odd import odd, odd_look
 from dpstudy.data.own import with_own_names
 from dpstudy.data.positives import at_most, refuse_more
 from dpstudy.data.reader import Reader, Rows
-from dpstudy.data.readers import open_reader
+from dpstudy.data.readers import open_own, open_reader
 from dpstudy.data.records import Records, concatenate
 from dpstudy.data.shards import write_manifest, write_shard
 from dpstudy.data.shared_records import SeenImages, check_files, in_both
@@ -51,7 +51,7 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
     """
     sentences: list[str] = []
     with _named(dataset):
-        reader = _private(options, data_root, numbered)
+        reader = _opened(options, data_root, numbered)
         splits = _splits(reader, options, "train", True)
         pools = {pool: reader.rows(pool) for pool in reader.pools}
         for pool, rows in pools.items():
@@ -60,8 +60,7 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
                 images = reader.read(pool, np.zeros(1, np.int64)).images
                 sentences += [] if images is None else odd_look(options, images[0])
     check_delta(dataset, options | {"delta": delta}, _learned_from(reader, splits, options))
-    plain = {key: value for key, value in options.items() if key != "extra"}
-    sentences += [in_both(pools), *odd(options, open_reader(options["reader"], plain, data_root))]
+    sentences += [in_both(pools), *odd(options, open_own(options, data_root))]
     return [sentence for sentence in sentences if sentence]
 
 
@@ -93,8 +92,8 @@ def sizes(dataset: str, options: dict, data_root: Path) -> Sizes:
         StudyError: as `look_through`, or its reader knows nothing before it reads images.
     """
     with _named(dataset):
-        reader = _private(options, data_root, False)
-        plain = open_reader(options["reader"], {key: options[key] for key in options if key != "extra"}, data_root)
+        reader = _opened(options, data_root, False)
+        plain = open_own(options, data_root)
         if not hasattr(plain, "known"):
             raise StudyError(
                 f"reader {options['reader']!r}: nothing is known of its records before they are read, so there is no "
@@ -138,10 +137,7 @@ def prepare_shard(
         count = _shard_count(options)
         if not 0 <= shard < count:
             raise StudyError(f"shard {shard} does not exist; there are {count}")
-        if private:
-            reader = _private(options, data_root, numbered)
-        else:
-            reader = open_reader(options.get("reader"), options, data_root)
+        reader = _opened(options, data_root, numbered or not private)
         if private and len(reader.classes) < 2:
             raise StudyError(
                 f"there is nothing to tell apart: {reader.classes[0]!r} is the only class; name two or more"
@@ -211,9 +207,9 @@ def _named(dataset: str) -> Iterator[None]:
         raise StudyError(f"data set {dataset!r}: {error}") from None
 
 
-def _private(options: dict, data_root: Path, numbered: bool) -> Reader:
-    """A private data set; a user's own records in it are named so that no other has a hand in it."""
-    return open_reader(options.get("reader"), options if numbered else with_own_names(options), data_root)
+def _opened(options: dict, data_root: Path, as_it_names: bool) -> Reader:
+    """A data set with its reader's names, or a user's own records in it named so that no other has a hand in it."""
+    return open_reader(options.get("reader"), options if as_it_names else with_own_names(options), data_root)
 
 
 def _shard_count(options: dict) -> int:

@@ -84,6 +84,31 @@ class Rows:
         return self.subjects
 
 
+class Numbered:
+    """The base of readers whose rows have one label each and no names but numbers; they define `images`.
+
+    Args:
+        labels: pool -> (n,) class indices.
+    """
+
+    multi_label = False
+
+    def __init__(self, classes: list[str], labels: dict[str, np.ndarray]):
+        self.classes, self.pools, self._labels = classes, tuple(labels), labels
+
+    def rows(self, pool: str) -> Rows:
+        """See `Reader`."""
+        return Rows.numbered(pool, len(self._labels[pool]))
+
+    def read(self, pool: str, indices: np.ndarray) -> Records:
+        """See `Reader`."""
+        return Records(self.rows(pool).ids[indices], self.images(pool, indices), self._labels[pool][indices])
+
+    def images(self, pool: str, indices: np.ndarray) -> np.ndarray | None:
+        """The images of `pool` at `indices`: (n, H, W, C) uint8."""
+        raise NotImplementedError
+
+
 class Reader(Protocol):
     """One opened data set. Reader modules define `open(options: dict, data_root: Path) -> Reader`.
 

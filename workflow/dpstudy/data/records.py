@@ -11,8 +11,16 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 
 
-class RecordTable:
-    """The common base of record tables: row i of each array, also of arrays in mappings, belongs to one record."""
+class Columns:
+    """The common base of tables: row i of each array, also of arrays in mappings, belongs to one thing."""
+
+    def take(self, index: np.ndarray) -> Self:
+        """The rows selected by `index` (integers, or a boolean mask), in its order."""
+        return _each_column([self], lambda columns: columns[0][index])
+
+
+class RecordTable(Columns):
+    """The common base of record tables, whose rows are records."""
 
     ids: np.ndarray
     labels: np.ndarray
@@ -28,12 +36,9 @@ class RecordTable:
         """Whether a record may have several labels."""
         return self.labels.ndim == 2
 
-    def take(self, index: np.ndarray) -> Self:
-        """The rows selected by `index` (integers, or a boolean mask), in its order."""
-        return _each_column([self], lambda columns: columns[0][index])
 
-
-Table = TypeVar("Table", bound=RecordTable)
+Table = TypeVar("Table", bound=Columns)
+OfRecords = TypeVar("OfRecords", bound=RecordTable)
 
 
 def concatenate(tables: Sequence[Table]) -> Table:
@@ -43,7 +48,7 @@ def concatenate(tables: Sequence[Table]) -> Table:
     return _each_column(tables, np.concatenate)
 
 
-def only(table: Table, ids: set[str]) -> Table:
+def only(table: OfRecords, ids: set[str]) -> OfRecords:
     """The rows whose ids are in `ids`."""
     mask = np.fromiter((name in ids for name in table.ids), bool, len(table))
     return table if mask.all() else table.take(mask)

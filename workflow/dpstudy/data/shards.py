@@ -20,8 +20,8 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table, write_json, write_table
 from dpstudy.data.records import Records, RecordTable, concatenate
 
-_MANIFEST_KEYS = (
-    "dataset", "split", "rows", "classes", "multi_label", "image_shape", "columns", "private", "shards",
+_MANIFEST = (
+    "dataset", "split", "rows", "subjects", "classes", "multi_label", "image_shape", "columns", "private", "shards",
 )  # fmt: skip
 _GROUP = "group_"
 COUNTS = "subject_records"  # the column of `counts`
@@ -85,56 +85,90 @@ def write_manifest(
     Raises:
         StudyError: the shards differ in columns or image shape, or an id stands twice in the split.
     """
-    shards, schema, seen, subjects = [], None, set(), set()
-    for shard in map(Path, shard_paths):
-        content = read_bytes(shard)
-        table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
-        schema = schema or table.schema
-        if not table.schema.equals(schema, check_metadata=True):
-            raise StudyError(f"{shard}: its columns or image shape differ from those of {shard_paths[0]}")
-        ids = table.column("id").to_pylist()
-        for name in ids:
+    seen: set[str] = set()
+
+    def looked_at(shard: Path, table: pa.Table, content: bytes) -> dict:
+        for name in table.column("id").to_pylist():
             if name in seen:
                 raise StudyError(f"{shard}: the id {name!r} stands twice in {dataset}/{split}; ids must be unique")
             seen.add(name)
         if look is not None:
             look(table)
-        if "subject" in table.column_names:
-            subjects.update(table.column("subject").to_pylist())
-        shards.append({"file": shard.name, "rows": len(ids), "sha256": hashlib.sha256(content).hexdigest()})
+        return {}
+
+    facts, schema = described(shard_paths, "columns or image shape", private, looked_at)
     if schema is None:
         raise ValueError(f"{dataset}/{split}: there is no shard to describe")
-    columns = {column.name: str(column.type) for column in schema}
-    manifest = {
-        "dataset": dataset,
-        "split": split,
-        "rows": len(seen),
+    facts |= {"dataset": dataset, "split": split, "classes": list(classes)}
+    facts["image_shape"] = json.loads(schema.metadata[b"image_shape"])
+    write_json(path, {key: facts[key] for key in _MANIFEST}, private)
+
+
+def described(
+    shard_paths: Sequence[str | os.PathLike],
+    shared: str,
+    private: bool,
+    further: Callable[[Path, pa.Table, bytes], dict],
+) -> tuple[dict, pa.Schema | None]:
+    """What manifests of images and of features say alike of their shards, and the shards' schema.
+
+    Args:
+        shared: what must be the same in all of them, in words.
+        private: every column is listed as holding values of private records.
+        further: (path, table, content) of a shard -> what else the manifest says of it.
+
+    Raises:
+        StudyError: a shard is missing or damaged, or they differ in their schema.
+    """
+    entries, schema, subjects = [], None, set()
+    for shard in map(Path, shard_paths):
+        content = read_bytes(shard)
+        table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
+        schema = schema or table.schema
+        if not table.schema.equals(schema, check_metadata=True):
+            raise StudyError(f"{shard}: its {shared} differ from those of {shard_paths[0]}")
+        if "subject" in table.column_names:
+            subjects.update(table.column("subject").to_pylist())
+        entry = {"file": shard.name, "rows": table.num_rows, "sha256": hashlib.sha256(content).hexdigest()}
+        entries.append(entry | further(shard, table, content))
+        del content, table  # before the next is read
+    columns = {column.name: str(column.type) for column in schema or ()}
+    facts = {
+        "rows": sum(entry["rows"] for entry in entries),
         "subjects": len(subjects) if "subject" in columns else None,
-        "classes": list(classes),
         "multi_label": "labels" in columns,
-        "image_shape": json.loads(schema.metadata[b"image_shape"]),
         "columns": columns,
         "private": list(columns) if private else [],
-        "shards": shards,
+        "shards": entries,
     }
-    write_json(path, manifest, private)
+    return facts, schema
 
 
-def read_manifest(folder: str | os.PathLike, keys: Sequence[str] = _MANIFEST_KEYS) -> dict:
+def read_manifest(folder: str | os.PathLike, keys: Sequence[str] = _MANIFEST) -> dict:
     """The manifest in `folder`/manifest.json, validated.
 
     Args:
-        keys: that it must have; those of image shards.
+        keys: that it has, but for `subjects`, which it may lack; those of image shards.
 
     Raises:
         StudyError: it is missing, damaged, or the manifest of other shards.
     """
     path = Path(folder) / "manifest.json"
     manifest = read_json(path)
-    missing = [key for key in keys if not isinstance(manifest, dict) or key not in manifest]
-    if missing:
-        raise StudyError(f"{path}: no key {missing[0]!r}; delete the folder and run the study again")
+    for key in keys:
+        if key != "subjects" and not (isinstance(manifest, dict) and key in manifest):
+            raise StudyError(f"{path}: no key {key!r}; delete the folder and run the study again")
     return manifest
+
+
+def ids_of(folder: str | os.PathLike, manifest: Mapping) -> list[str]:
+    """The ids of all rows of the shards in `folder`, in order; no other column is read.
+
+    Raises:
+        StudyError: a shard is missing or damaged.
+    """
+    shards = [read_table(Path(folder) / entry["file"], ["id"]) for entry in manifest["shards"]]
+    return [name for shard in shards for name in shard.column("id").to_pylist()]
 
 
 def read_shard(folder: str | os.PathLike, file: str, manifest: dict) -> Records:

@@ -7,7 +7,7 @@ compared within a split, and a match is a warning.
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,18 +30,8 @@ def check_files(rows: Rows) -> None:
     """
     if rows.files is None or rows.subjects is None:
         return
-    by_size: dict[int, list[int]] = {}
-    for row, file in enumerate(rows.files):
-        if file.is_file():  # whether one may be missing, its reader says
-            by_size.setdefault(file.stat().st_size, []).append(row)
-    for equal in by_size.values():
-        seen: dict[bytes, int] = {}
-        for row in equal if len({rows.subjects[row] for row in equal}) > 1 else ():
-            other = seen.setdefault(_digest(rows.files[row]), row)
-            if rows.subjects[other] != rows.subjects[row]:
-                raise StudyError(
-                    _sentence((rows.ids[other], rows.subjects[other]), (rows.ids[row], rows.subjects[row]))
-                )
+    for pair in _copies(zip(rows.files, rows.ids, rows.subjects, strict=True)):
+        raise StudyError(_sentence(*pair))
 
 
 def in_both(pools: Mapping[str, Rows]) -> str:
@@ -50,27 +40,34 @@ def in_both(pools: Mapping[str, Rows]) -> str:
     Scores would be of images that were learned from. Nothing is read where no files are known, and of those only such
     as have equal sizes.
     """
-    known = [(pool, row, file) for pool, rows in pools.items() for row, file in enumerate(rows.files or ())]
-    by_size: dict[int, list[tuple[str, int, Path]]] = {}
-    for pool, row, file in known:
-        if file.is_file():
-            by_size.setdefault(file.stat().st_size, []).append((pool, row, file))
-    duplicates = []
-    for equal in by_size.values():
-        if len({pool for pool, *_ in equal}) == 1:
-            continue
-        first: dict[bytes, tuple[str, int]] = {}
-        for pool, row, file in equal:
-            other = first.setdefault(_digest(file), (pool, row))
-            if other[0] != pool:
-                duplicates.append((pools[other[0]].ids[other[1]], pools[pool].ids[row]))
+    known = ((file, rows.ids[row], pool) for pool, rows in pools.items() for row, file in enumerate(rows.files or ()))
+    duplicates = list(_copies(known))
     if not duplicates:
         return ""
     more = f" ({len(duplicates) - 1:,} more likewise)" if len(duplicates) > 1 else ""
+    (first, _), (second, _) = duplicates[0]
     return (
-        f"{duplicates[0][0]!r} and {duplicates[0][1]!r} are the same image{more}: scores would be of images that were "
-        "learned from; take one of the two out"
+        f"{first!r} and {second!r} are the same image{more}: scores would be of images that were learned from; take "
+        "one of the two out"
     )
+
+
+def _copies(files: Iterable[tuple[Path, str, str]]) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Pairs of identical files of different owners, an (id, owner) each; only files of equal size are read.
+
+    Args:
+        files: (file, id, owner).
+    """
+    by_size: dict[int, list[tuple[Path, str, str]]] = {}
+    for file, name, owner in files:
+        if file.is_file():  # whether one may be missing, its reader says
+            by_size.setdefault(file.stat().st_size, []).append((file, name, owner))
+    for equal in by_size.values():
+        seen: dict[bytes, tuple[str, str]] = {}
+        for file, name, owner in equal if len({owner for *_, owner in equal}) > 1 else ():
+            first = seen.setdefault(_digest(file), (name, owner))
+            if first[1] != owner:
+                yield first, (name, owner)
 
 
 class SeenImages:

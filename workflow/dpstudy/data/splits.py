@@ -77,11 +77,8 @@ def assign(rows_by_pool: dict[str, Rows], splits: dict, salt: str, per_subject: 
 
 def _hash_parts(rows_by_pool: dict[str, Rows], fractions: Fractions, salt: str) -> dict[str, Parts]:
     test, validation = fractions.test or 0, fractions.validation
-    parts: dict[str, Parts] = {"train": []}
-    if validation:
-        parts["validation"] = []
-    if test:
-        parts["test"] = []
+    named = {"train": True, "validation": validation, "test": test}
+    parts: dict[str, Parts] = {name: [] for name, asked in named.items() if asked}
     keys = {pool: rows.ids if rows.subjects is None else rows.subjects for pool, rows in rows_by_pool.items()}
     places = {pool: _uniform(key, salt) for pool, key in keys.items()}
     kept = _kept(rows_by_pool, {pool: place >= test for pool, place in places.items()}, fractions.records, salt)

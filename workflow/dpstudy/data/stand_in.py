@@ -14,16 +14,13 @@ from dpstudy.core.errors import StudyError
 from dpstudy.data.image_files import GREY_MODES, opened
 from dpstudy.data.names import COUNTED
 from dpstudy.data.reader import Reader
-from dpstudy.data.readers import open_reader
+from dpstudy.data.readers import open_own
 from dpstudy.data.records import Records, concatenate
 from dpstudy.data.windows import window_of
 
 TABLE = "table.csv"
-_KEPT = (  # keys of an entry that do not say how its files are read
-    *COUNTED,
-    *("test_split", "sum_jobs", "not_accounted", "shards"),
-    *("splits", "size", "channels", "resize"),
-)
+# keys of an entry that do not say how its files are read
+_KEPT = (*COUNTED, *"test_split sum_jobs not_accounted shards splits size channels resize".split())
 _PATH, _LABEL, _PERSON = "drawn image", "drawn label", "drawn person"
 _BLOB = 8  # pixels: as wide is what is drawn
 
@@ -39,7 +36,7 @@ def write_stand_in(options: dict, data_root: Path, folder: Path, rng: np.random.
     Raises:
         StudyError: its table or files have a mistake, or its reader cannot be stood in for.
     """
-    reader = open_reader(options["reader"], {key: options[key] for key in options if key != "extra"}, data_root)
+    reader = open_own(options, data_root)
     if not hasattr(reader, "known"):
         raise StudyError(f"reader {options['reader']!r}: its records cannot be stood in for by drawn ones")
     pools = {pool: reader.known(pool) for pool in reader.pools}

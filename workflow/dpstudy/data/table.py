@@ -19,16 +19,14 @@ from dpstudy.core.text import composed, heading
 from dpstudy.data.source import read_text
 
 _SAVE = "save the sheet as CSV (in Excel: 'CSV UTF-8')"
-_UNPACK = "it is compressed; unpack it, and name the file that comes out"
 _KINDS = (  # what files that are no CSV begin with
     (b"PK\x03\x04", f"it is a workbook (Excel, OpenDocument) or a zip archive; {_SAVE}, or unpack it"),
     (b"\xd0\xcf\x11\xe0", f"it is an Excel workbook; {_SAVE}"),
-    (b"\x1f\x8b", _UNPACK),
-    (b"BZh", _UNPACK),
-    (b"\xfd7zXZ", _UNPACK),
-    (b"\x28\xb5\x2f\xfd", _UNPACK),
-    (b"\xff\xfe", f"it is UTF-16 text; {_SAVE}"),
-    (b"\xfe\xff", f"it is UTF-16 text; {_SAVE}"),
+    (
+        (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"),
+        "it is compressed; unpack it, and name the file that comes out",
+    ),
+    ((b"\xff\xfe", b"\xfe\xff"), f"it is UTF-16 text; {_SAVE}"),
     (b"ARROW1", "it is a feather file; write the table with to_parquet, under a name that ends in .parquet"),
     (b"\x89HDF", "it is an HDF5 file; write the table with to_csv or to_parquet"),
     (b"PAR1", "it is a parquet file; give it a name that ends in .parquet"),

@@ -58,12 +58,8 @@ def fine(public: torch.Tensor, private: torch.Tensor, starts: torch.Tensor, leas
     """
     side = private.shape[-1]
     small_public, small_private = _softened(public), _softened(private)
-    poses, scores = [], []
-    for start in starts.T:
-        pose, mirrored = _pose(start, side)
-        pose, score = _improve(small_public, small_private, pose, mirrored, _STEPS)
-        poses.append(pose)
-        scores.append(score)
+    tried = [_improve(small_public, small_private, *_pose(start, side), _STEPS) for start in starts.T]
+    poses, scores = zip(*tried, strict=True)
     best = torch.stack(scores).argmax(0)
     rows = torch.arange(len(public))
     pose, score = torch.stack(poses)[best, rows], torch.stack(scores)[best, rows]

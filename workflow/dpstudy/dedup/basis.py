@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpstudy.data.records import concatenate
 from dpstudy.dedup.describe import Description
 
 SAMPLE = 20_000
@@ -63,14 +64,14 @@ def fit_basis(descriptions: list[str | os.PathLike], path: str | os.PathLike) ->
     Raises:
         ValueError: there is none.
     """
-    sample: Description | None = None
+    parts: list[Description] = []
     for each in descriptions:
-        part = Description.read(each)
-        sample = part if sample is None else Description.together([sample, part])
-        if len(sample) >= SAMPLE:
+        parts.append(Description.read(each))
+        if sum(map(len, parts)) >= SAMPLE:
             break
-    if sample is None:
+    if not parts:
         raise ValueError("a basis needs the description of a shard")
+    sample = concatenate(parts)
     sample.take(np.arange(min(SAMPLE, len(sample)))).write(path, private=False)
 
 

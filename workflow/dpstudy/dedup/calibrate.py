@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.core.progress import progress
-from dpstudy.data import shards
+from dpstudy.data.records import concatenate
 from dpstudy.dedup.basis import read_basis
 from dpstudy.dedup.compare import compare
-from dpstudy.dedup.describe import DEFAULT_EMBEDDING, Description, describe_all
+from dpstudy.dedup.describe import DEFAULT_EMBEDDING, Description, describe_all, images_of
 from dpstudy.dedup.distort import changed, changes
 from dpstudy.dedup.outcome import unplanted_in_words
 from dpstudy.dedup.rule import Rule
@@ -51,20 +50,16 @@ def calibrate(
         StudyError: a file is missing or damaged, the data set brings no images, or a threshold is out of range.
     """
     options, thresholds, measured = embedding or DEFAULT_EMBEDDING, Rule(**(rule or {})), read_basis(basis)
-    manifest = shards.read_manifest(folder)
-    records = shards.read_shard(folder, manifest["shards"][0]["file"], manifest)
-    if records.images is None:
-        raise StudyError(f"{manifest['dataset']}: it brings no images to compare")
-    rows = np.sort(np.random.default_rng(0).permutation(len(records))[:sample])
-    images, private = records.images[rows], Description.read(private_description).take(rows)
+    manifest, pictures = images_of(folder, 0)
+    rows = np.sort(np.random.default_rng(0).permutation(len(pictures))[:sample])
+    images, private = pictures[rows], Description.read(private_description).take(rows)
     public = Description.read(public_description)
     public = public.take(np.arange(min(_AMONG, len(public))))
     extractor = open_extractor(options, backbone_folder, data_root)
     counts = {}
     for seed, (name, change) in enumerate(progress(changes().items(), "calibrating", total=len(changes()))):
-        pictures = changed(images, change, seed)
-        copies = describe_all(_like(pictures, public.shape), extractor, options, private=False)
-        matches = compare(Description.together([public, copies]), private, measured, thresholds)
+        copies = describe_all(_like(changed(images, change, seed), public.shape), extractor, options, private=False)
+        matches = compare(concatenate([public, copies]), private, measured, thresholds)
         planted = matches.public >= len(public)
         own_copy = matches.public - len(public) == matches.private
         counts[name] = {"found": int(own_copy.sum()), "mistaken": len(np.unique(matches.private[planted & ~own_copy]))}

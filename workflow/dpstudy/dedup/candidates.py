@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpstudy.data.records import Columns
 from dpstudy.dedup.basis import Basis
 from dpstudy.dedup.describe import Description
 
@@ -15,7 +16,7 @@ _ROWS = 8192  # private images at once
 
 
 @dataclass(frozen=True)
-class Candidates:
+class Candidates(Columns):
     """Candidate pairs (public row, private row) of copies.
 
     Attributes:
@@ -26,10 +27,6 @@ class Candidates:
     public: np.ndarray
     private: np.ndarray
     nearness: np.ndarray
-
-    def take(self, which: np.ndarray) -> "Candidates":
-        """The pairs selected by `which`."""
-        return Candidates(self.public[which], self.private[which], self.nearness[which])
 
 
 class Index:

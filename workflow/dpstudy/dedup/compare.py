@@ -9,6 +9,7 @@ Each decision depends on one private image and on fixed public ones alone, but f
 so that dropping a private record is a rule about that record.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,7 +63,7 @@ def judge(
         same: pairs of rows that are, exactly (`equal`).
     """
     equals = set(same)
-    rows, columns, scores = _aligned(_Sets(public, private), candidates, rule.possible)
+    rows, columns, scores = _aligned(public, private, candidates, _COARSE, rule.possible)
     unsure = np.unique(columns[scores < rule.threshold])
     lacking = np.zeros(len(private))
     lacking[unsure] = 1 - _reference(private.take(unsure), basis)
@@ -91,9 +92,8 @@ class _Sets:
     """Two sets of pictures, prepared for alignment."""
 
     def __init__(self, public: Description, private: Description):
-        self.public, self.private = public, private
         in_grey = form_of(public, private) == "grey"
-        self._sides = [_pictures(each, in_grey) for each in (public, private)]
+        self._sides = [grey(each.thumbnails) if in_grey else each.thumbnails for each in (public, private)]
 
     def coarse(self, rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, torch.Tensor]:
         """Of pairs of rows, the coarse correlations and the two best starts."""
@@ -110,7 +110,7 @@ class _Sets:
             scores[few], starts[torch.from_numpy(few)] = best[:, 0].numpy(), start
         return scores, starts
 
-    def fine(self, rows: np.ndarray, columns: np.ndarray, starts: torch.Tensor, least: float = -1.0) -> np.ndarray:
+    def fine(self, rows: np.ndarray, columns: np.ndarray, starts: torch.Tensor, least: float) -> np.ndarray:
         """Their aligned correlations; -1 where these would not reach `least`."""
         scores = [np.empty(0, np.float32)]
         for at in range(0, len(rows), _FINE_PAIRS):
@@ -123,38 +123,34 @@ class _Sets:
 
 
 @torch.inference_mode()
-def _aligned(sets: _Sets, candidates: Candidates, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs of rows whose aligned correlation reaches `least`: public rows, private rows, correlations."""
-    rows, columns = candidates.public, candidates.private
+def _aligned(
+    public: Description, private: Description, candidates: Candidates, coarse: float, least: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs of rows whose aligned correlation reaches `least`: public rows, private rows, correlations.
+
+    Args:
+        coarse: correlation below which a candidate is not aligned finely.
+    """
+    sets, rows, columns = _Sets(public, private), candidates.public, candidates.private
     scores, starts = sets.coarse(rows, columns)
-    kept = among_best(columns, scores, _LOOKED_AT) & (scores >= _COARSE)
+    kept = among_best(columns, scores, _LOOKED_AT) & (scores >= coarse)
     rows, columns = rows[kept], columns[kept]
     scores = sets.fine(rows, columns, starts[torch.from_numpy(kept)], least)
     enough = scores >= least
     return rows[enough], columns[enough], scores[enough]
 
 
-@torch.inference_mode()
 def _reference(private: Description, basis: Basis) -> np.ndarray:
     """(n,) how near the fourth nearest image of the public sample comes to each private one."""
     if not len(private):
         return np.empty(0)
-    sets = _Sets(basis.sample, private)
     near = Index(basis.sample, basis).near(private)
-    rows, columns = near.public, near.private
-    scores, starts = sets.coarse(rows, columns)
-    kept = among_best(columns, scores, _LOOKED_AT)
-    rows, columns = rows[kept], columns[kept]
-    scores = sets.fine(rows, columns, starts[torch.from_numpy(kept)])
+    _, columns, scores = _aligned(basis.sample, private, near, -math.inf, -math.inf)
     reference = np.zeros(len(private))
     for column in range(len(private)):
         descending = np.sort(scores[columns == column])[::-1]
         reference[column] = descending[_REFERENCE - 1] if len(descending) >= _REFERENCE else 0.0
     return reference
-
-
-def _pictures(described: Description, in_grey: bool) -> np.ndarray:
-    return grey(described.thumbnails) if in_grey else described.thumbnails
 
 
 def _planes(pictures: np.ndarray) -> torch.Tensor:

@@ -6,7 +6,6 @@ images.
 """
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +15,9 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_tensors, write_tensors
 from dpstudy.core.progress import progress
 from dpstudy.data import shards
-from dpstudy.dedup.exact import digests
-from dpstudy.dedup.grey import LARGEST_SIDE, grey_squares
+from dpstudy.data.records import Columns, concatenate
+from dpstudy.dedup.exact import digests, levels
+from dpstudy.dedup.grey import LARGEST_SIDE
 from dpstudy.dedup.thumbnails import grey, thumbnails, zoomed
 from dpstudy.features import Extractor, open_extractor
 
@@ -28,7 +28,7 @@ _SMALLEST = 16  # pixels a side: below, one class of images already looks alike
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(Columns):
     """The descriptions of n images of one shape.
 
     Attributes:
@@ -52,28 +52,9 @@ class Description:
     def __len__(self) -> int:
         return len(self.exact)
 
-    def take(self, rows: np.ndarray) -> "Description":
-        """The descriptions of the images selected by `rows`."""
-        arrays = self._arrays()
-        parts: dict[str, Any] = {name: None if value is None else value[rows] for name, value in arrays.items()}
-        return Description(**parts, shape=self.shape)
-
-    @classmethod
-    def together(cls, parts: Sequence["Description"]) -> "Description":
-        """The concatenation of descriptions made in the same way, of images of the same shape."""
-        arrays = [part._arrays() for part in parts]
-        whole: dict[str, Any] = {
-            name: None if first is None else np.concatenate([each[name] for each in arrays])
-            for name, first in arrays[0].items()
-        }
-        return cls(**whole, shape=parts[0].shape)
-
-    def _arrays(self) -> dict[str, Any]:  # of them `colour` alone may be None
-        return {name: getattr(self, name) for name in ("exact", "levels", "hashes", "grey", "colour", "thumbnails")}
-
     def write(self, path: str | os.PathLike, private: bool) -> None:
         """Write the descriptions as safetensors; with `private`, readable by the owner alone."""
-        tensors = {name: value for name, value in self._arrays().items() if value is not None}
+        tensors = {name: value for name, value in vars(self).items() if value is not None}  # grey images have no colour
         write_tensors(path, tensors | {"shape": np.array(self.shape, np.int64)}, private=private)
 
     @classmethod
@@ -95,9 +76,7 @@ def describe_all(
     """Describe any number of images (n, H, W, C), batch by batch; `options` are those of the extractor."""
     on_thumbnails = options["extractor"] == "scatternet"
     starts = progress(range(0, max(1, len(images)), _BATCH), what)
-    return Description.together(
-        [describe(images[at : at + _BATCH], extractor, on_thumbnails, private) for at in starts]
-    )
+    return concatenate([describe(images[at : at + _BATCH], extractor, on_thumbnails, private) for at in starts])
 
 
 def describe(images: np.ndarray, embedding: Extractor, on_thumbnails: bool, private: bool) -> Description:
@@ -121,10 +100,9 @@ def describe(images: np.ndarray, embedding: Extractor, on_thumbnails: bool, priv
     seen = small if on_thumbnails else images
     variants = VARIANTS if private else VARIANTS[:1]
     mirrors = (False, True) if private else (False,)
-    levels = np.rint(grey_squares(images, LARGEST_SIDE)).astype(np.uint8)[..., None]
     return Description(
         exact=_bytes(digests(images)),
-        levels=_bytes(digests(levels)),
+        levels=_bytes(digests(levels(images, LARGEST_SIDE))),
         hashes=np.stack([_hashes(grey(_variant(small, mirrored, 1.0))) for mirrored in mirrors], 1),
         grey=np.stack([_embed(embedding, grey(_variant(seen, *each))) for each in variants], 1),
         colour=np.stack([_embed(embedding, _variant(seen, *each)) for each in variants], 1) if shape[2] > 1 else None,
@@ -153,13 +131,23 @@ def describe_shard(
         StudyError: the shard is missing or damaged, or its images do not suit.
     """
     options = embedding or DEFAULT_EMBEDDING
+    manifest, images = images_of(folder, shard)
+    extractor = open_extractor(options, backbone_folder, data_root)
+    what = f"describing {manifest['dataset']}/{manifest['split']}"
+    describe_all(images, extractor, options, private, what).write(path, private)
+
+
+def images_of(folder: str | os.PathLike, shard: int) -> tuple[dict, np.ndarray]:
+    """The manifest of a folder of shards, and the images of one of them.
+
+    Raises:
+        StudyError: a file is missing or damaged, or the data set brings no images.
+    """
     manifest = shards.read_manifest(folder)
     records = shards.read_shard(folder, manifest["shards"][shard]["file"], manifest)
     if records.images is None:
         raise StudyError(f"{manifest['dataset']}: it brings no images to compare")
-    extractor = open_extractor(options, backbone_folder, data_root)
-    what = f"describing {manifest['dataset']}/{manifest['split']}"
-    describe_all(records.images, extractor, options, private, what).write(path, private)
+    return manifest, records.images
 
 
 def _variant(images: np.ndarray, mirrored: bool, zoom: float) -> np.ndarray:

@@ -19,7 +19,7 @@ def exact_pairs(public: np.ndarray, private: np.ndarray, side: int) -> list[tupl
     Images of one shape are compared as they are, others as grey squares of `side`, rounded to whole levels.
     """
     if public.shape[1:] != private.shape[1:]:
-        public, private = _levels(public, side), _levels(private, side)
+        public, private = levels(public, side), levels(private, side)
     rows_by_digest: dict[bytes, list[int]] = {}
     for row, digest in enumerate(digests(private)):
         rows_by_digest.setdefault(digest, []).append(row)
@@ -27,5 +27,6 @@ def exact_pairs(public: np.ndarray, private: np.ndarray, side: int) -> list[tupl
     return [(first, second) for first, seconds in enumerate(matches) for second in seconds]
 
 
-def _levels(images: np.ndarray, side: int) -> np.ndarray:
+def levels(images: np.ndarray, side: int) -> np.ndarray:
+    """(n, side, side, 1) uint8 grey squares of images (n, H, W, C) uint8, rounded to whole levels."""
     return np.rint(grey_squares(images, side)).astype(np.uint8)[..., None]

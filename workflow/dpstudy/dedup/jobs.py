@@ -8,7 +8,6 @@ joins it all.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ from dpstudy.core.files import atomic, read_json, read_table, read_tensors, writ
 from dpstudy.core.job import notice
 from dpstudy.core.progress import progress
 from dpstudy.data import shards
+from dpstudy.data.records import concatenate
 from dpstudy.dedup.basis import read_basis
 from dpstudy.dedup.candidates import Candidates, Index, best
 from dpstudy.dedup.compare import Matches, equal, judge
@@ -43,8 +43,7 @@ class Shard:
 
     def ids(self) -> list[str]:
         """The ids of its rows, in order."""
-        entry = shards.read_manifest(self.folder)["shards"][self.number]
-        return read_table(Path(self.folder) / entry["file"], ["id"]).column("id").to_pylist()
+        return shards.ids_of(self.folder, {"shards": [self._entry()]})
 
     def dataset(self) -> str:
         """The data set's name."""
@@ -52,7 +51,10 @@ class Shard:
 
     def rows(self) -> int:
         """The number of its rows."""
-        return shards.read_manifest(self.folder)["shards"][self.number]["rows"]
+        return self._entry()["rows"]
+
+    def _entry(self) -> dict:
+        return shards.read_manifest(self.folder)["shards"][self.number]
 
 
 def search_shard(
@@ -115,7 +117,7 @@ def align_shard(
             names += [(shard.dataset(), split, ids[row]) for row in rows]
     part = match_table([]).append_column("picture", pa.array([], pa.binary()))
     if theirs:
-        gathered = Description.together(theirs)
+        gathered = concatenate(theirs)
         near = Candidates(np.searchsorted(wanted, candidates.public), candidates.private, candidates.nearness)
         pairs = [(int(np.searchsorted(wanted, row)), int(column)) for row, column in same]
         judged = judge(gathered, mine, near, pairs, read_basis(basis), thresholds)
@@ -201,11 +203,7 @@ def merge(
 
 
 def _rows(folder: str | os.PathLike, compared: bool) -> Rows:
-    manifest = shards.read_manifest(folder)
-    ids = [read_table(Path(folder) / entry["file"], ["id"]).column("id") for entry in manifest["shards"]]
-    return Rows(
-        pa.chunked_array([chunk for column in ids for chunk in column.chunks], pa.string()).to_pylist(), compared
-    )
+    return Rows(shards.ids_of(folder, shards.read_manifest(folder)), compared)
 
 
 def _draw(found: pa.Table, path: str | os.PathLike) -> None:

@@ -5,7 +5,7 @@ Dropping private records that match a fixed public set is a rule about each priv
 private records (`drop: public`, as papers do): that is not accounted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +36,7 @@ class Rows:
         compared: whether it has images that were compared.
     """
 
-    ids: np.ndarray
+    ids: Sequence[str] | np.ndarray
     compared: bool = True
 
 

@@ -21,11 +21,6 @@ def confusion(
     label per record the prediction is the class with the highest score; with several, a label is predicted from a
     probability of 1/2 on.
 
-    Rows are classes and columns predictions; the whole split has the name "". With one label per record the prediction
-    is the class with the highest score; with several, a label is predicted from a probability of 1/2 on.
-
-    Of one label a record what has the largest score is told. Of several a label is, from a probability of 1/2 on.
-
     Args:
         scores: (n, m).
         labels: (n,) class indices, or (n, m) zeros and ones.

@@ -112,10 +112,9 @@ class Metric:
                     yield self.area(score, member, weights), member, None
         elif self.by_class:
             for label in np.unique(labels):
-                within = labels == label
-                if counted is not None and int(label) not in counted:
-                    continue
-                yield self._of_records(scores[within], labels[within], weights[:, within]), None, within
+                if counted is None or int(label) in counted:
+                    within = labels == label
+                    yield self._of_records(scores[within], labels[within], weights[:, within]), None, within
         else:
             yield self._of_records(scores, labels, weights), None, None
 

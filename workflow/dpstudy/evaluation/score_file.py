@@ -66,19 +66,17 @@ def score_table(
     import pyarrow as pa
 
     seeds, n, given = list(scores), len(test), np.concatenate([np.asarray(rows) for rows in scores.values()])
-    columns = {
-        "seed": numbers(np.repeat(np.array(seeds, np.int64), n), np.int64),
-        "id": _repeated(strings(test.ids), len(seeds)),
-        "scores": _lists(given, given.dtype.type),
-    }
+    known = {"id": strings(test.ids)}
     if test.labels.ndim == 2:
-        columns["labels"] = _repeated(_lists(test.labels, np.int8), len(seeds))
+        known["labels"] = _lists(test.labels, np.int8)
     else:
-        columns["label"] = _repeated(numbers(test.labels, np.int32), len(seeds))
+        known["label"] = numbers(test.labels, np.int32)
     if test.subjects is not None:
-        columns["subject"] = _repeated(strings(test.subjects), len(seeds))
-    for name, values in test.groups.items():
-        columns[_GROUP + name] = _repeated(strings(values), len(seeds))
+        known["subject"] = strings(test.subjects)
+    known |= {_GROUP + name: strings(values) for name, values in test.groups.items()}
+    of_each = {name: pa.chunked_array([column] * len(seeds)) for name, column in known.items()}
+    columns = {"seed": numbers(np.repeat(np.array(seeds, np.int64), n), np.int64), "id": of_each.pop("id")}
+    columns |= {"scores": _lists(given, given.dtype.type)} | of_each
     metadata = {"classes": json.dumps(list(classes)), "origin": origin} | ({"cell": json.dumps(cell)} if cell else {})
     return pa.table(columns).replace_schema_metadata(metadata)
 
@@ -125,7 +123,7 @@ def read_scores(path: str | os.PathLike) -> Iterator[SeedScores]:
             seed=int(seeds[start]),
             ids=_texts(part, "id"),
             scores=_matrix(part, "scores", len(classes)),
-            labels=_matrix(part, label, len(classes)) if label == "labels" else values_of(_array(part, label)),
+            labels=_matrix(part, label, len(classes)) if label == "labels" else values_of(part[label].combine_chunks()),
             subjects=_texts(part, "subject") if "subject" in names else None,
             groups={name.removeprefix(_GROUP): _texts(part, name) for name in names if name.startswith(_GROUP)},
             classes=classes,
@@ -144,18 +142,8 @@ def _lists(values: np.ndarray, dtype: type):
     return pa.FixedSizeListArray.from_arrays(numbers(values.reshape(-1), dtype), values.shape[1])
 
 
-def _repeated(array, times: int):
-    import pyarrow as pa
-
-    return pa.chunked_array([array] * times)
-
-
-def _array(table, name: str):
-    return table[name].combine_chunks()
-
-
 def _matrix(table, name: str, m: int) -> np.ndarray:
-    return values_of(_array(table, name).flatten()).reshape(len(table), m)
+    return values_of(table[name].combine_chunks().flatten()).reshape(len(table), m)
 
 
 def _texts(table, name: str) -> np.ndarray:

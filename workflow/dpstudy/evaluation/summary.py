@@ -15,20 +15,9 @@ from dpstudy.evaluation.metrics import ordered
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_TYPES = {
-    "dataset": "string",
-    "features": "string",
-    "entry": "string",
-    "method": "string",
-    "epsilon": "string",
-    "seed": "int64",
-    "split": "string",
-    "metric": "string",
-    "group": "string",  # empty: the whole split
-    "value": "double",
-}
-COLUMNS = list(_TYPES)
-_AXES = ("dataset", "features", "entry", "epsilon")
+COLUMNS = "dataset features entry method epsilon seed split metric group value".split()  # no group: the whole split
+_TYPES = dict.fromkeys(COLUMNS, "string") | {"seed": "int64", "value": "double"}
+AXES = ("dataset", "features", "entry", "epsilon")  # what a cell is known by, and the folders that lead to it
 
 
 def cell_name(dataset: str, features: str, entry: str, epsilon: str) -> str:
@@ -61,7 +50,7 @@ def check_made_by(metrics: dict, expected: dict, vouches: Vouches | None = None)
     recorded = made_by | {f"data ({name})": value for name, value in made_by.get("data", {}).items()}
     for key, value in ({key: value for key, value in expected.items() if key != "data"} | present).items():
         if recorded.get(key) != value and not (vouches and vouches(metrics, key, recorded.get(key), value)):
-            name = cell_name(*(str(metrics.get(axis)) for axis in _AXES))
+            name = cell_name(*(str(metrics.get(axis)) for axis in AXES))
             raise StudyError(
                 f"cell {name}: stale, its {key} is not the present one; "
                 f"delete results/cells/{name} and run snakemake again"
@@ -89,12 +78,12 @@ def summarise(cells: list[dict], vouches: Vouches | None = None) -> "pa.Table":
 
     rows, seen = [], set()
     for cell in cells:
-        name = cell_name(*(cell[axis] for axis in _AXES))
+        name = cell_name(*(cell[axis] for axis in AXES))
         if name in seen:
             raise StudyError(f"cell {name}: listed twice; each combination may stand once in `cells`")
         seen.add(name)
         metrics = read_json(cell["metrics"])
-        for axis in _AXES:
+        for axis in AXES:
             if metrics.get(axis) != cell[axis]:
                 raise StudyError(
                     f"{cell['metrics']}: its {axis} is {metrics.get(axis)!r}, not {cell[axis]!r}; "
@@ -150,7 +139,7 @@ def values_by_cell(summary: list[dict], metric: str, split: str = "test") -> dic
     values: dict[str, list[float]] = {}
     for row in summary:
         if (row["metric"], row["split"], row["group"]) == (metric, split, ""):
-            values.setdefault(cell_name(*(row[axis] for axis in _AXES)), []).append(row["value"])
+            values.setdefault(cell_name(*(row[axis] for axis in AXES)), []).append(row["value"])
     if summary and not values:
         present = sorted({row["metric"] for row in summary if row["split"] == split})
         raise StudyError(f"metric {metric!r}: no cell has it on the {split} split; there are {', '.join(present)}")

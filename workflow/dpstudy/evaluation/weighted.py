@@ -21,9 +21,7 @@ def auc(scores: np.ndarray, member: np.ndarray, weights: np.ndarray) -> np.ndarr
     Returns:
         (R,) fractions; NaN where members, or the others, have no weight.
     """
-    order = np.argsort(scores, kind="stable")
-    starts = _starts(scores[order])
-    inside, outside = (_of_runs(weights[:, order] * flag[order], starts) for flag in (member, ~member))
+    inside, outside = _by_rank(scores, member, weights)
     below = np.cumsum(outside, axis=1) - outside / 2
     with np.errstate(invalid="ignore", divide="ignore"):
         return (inside * below).sum(1) / (inside.sum(1) * outside.sum(1))
@@ -34,9 +32,7 @@ def average_precision(scores: np.ndarray, member: np.ndarray, weights: np.ndarra
 
     Args, Returns: as of `auc`, NaN included: where all have the label there is nothing to tell.
     """
-    order = np.argsort(-scores, kind="stable")
-    starts = _starts(scores[order])
-    inside, outside = (_of_runs(weights[:, order] * flag[order], starts) for flag in (member, ~member))
+    inside, outside = _by_rank(-scores, member, weights)
     hits, all_of_it = np.cumsum(inside, axis=1), np.cumsum(inside + outside, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = np.where(all_of_it > 0, hits / all_of_it, 0.0)
@@ -51,9 +47,7 @@ def sensitivity(scores: np.ndarray, member: np.ndarray, weights: np.ndarray, spe
 
     Args, Returns: as of `auc`.
     """
-    order = np.argsort(-scores, kind="stable")
-    starts = _starts(scores[order])
-    inside, outside = (_of_runs(weights[:, order] * flag[order], starts) for flag in (member, ~member))
+    inside, outside = _by_rank(-scores, member, weights)
     with np.errstate(invalid="ignore", divide="ignore"):
         recall = np.cumsum(inside, axis=1) / inside.sum(1, keepdims=True)
         wrong = np.cumsum(outside, axis=1) / outside.sum(1, keepdims=True)
@@ -67,7 +61,7 @@ def mean(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return weights @ values.astype(np.float64) / weights.sum(1)
 
 
-def resamples(n: int, count: int, subjects: np.ndarray | None = None, seed: int = 0) -> np.ndarray:
+def resamples(n: int, count: int, subjects: np.ndarray | None = None) -> np.ndarray:
     """(count, n) how often each record occurs in each bootstrap sample; a subject's records stay together.
 
     Args:
@@ -78,17 +72,16 @@ def resamples(n: int, count: int, subjects: np.ndarray | None = None, seed: int 
     """
     if not n:
         raise StudyError("evaluation: the split has no records; give it some in `splits`")
-    drawn = np.random.default_rng([seed, count, n])
+    drawn = np.random.default_rng([0, count, n])
     number = np.arange(n) if subjects is None else np.unique(subjects.astype(str), return_inverse=True)[1]
     units = int(number.max()) + 1
     return drawn.multinomial(units, np.full(units, 1 / units), size=count)[:, number].astype(np.float64)
 
 
-def _starts(ordered: np.ndarray) -> np.ndarray:
-    """Where runs of equal values begin."""
-    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-
-
-def _of_runs(weights: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """(R, runs) the weight of each run."""
-    return np.add.reduceat(weights, starts, axis=1)
+def _by_rank(scores: np.ndarray, member: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(R, values) the weights of members and of others at each value of the scores, ascending."""
+    order = np.argsort(scores, kind="stable")
+    ordered = scores[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    inside, outside = (np.add.reduceat(weights[:, order] * flag[order], starts, axis=1) for flag in (member, ~member))
+    return inside, outside

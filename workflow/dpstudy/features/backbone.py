@@ -5,8 +5,7 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_tensors
-from dpstudy.features.backends import AUTO
-from dpstudy.features.network_input import FLOAT32, NetworkInput
+from dpstudy.features.network_input import NetworkInput
 from dpstudy.models.layout import shape_of
 
 
@@ -51,12 +50,8 @@ class Backbone(NetworkInput):
             self._trained[2],
             trained.get("scaling", "unit"),
             self._trained[:2] if size == "model" else None if size == "native" else size,
-            options.get("crop"),
             f"backbone {self.card['backbone']!r}",
-            options.get("backend", AUTO),
-            options.get("mirror", False),
-            options.get("crops", "middle"),
-            options.get("precision", FLOAT32),
+            options,
         )
 
     def shape(self, image_shape: tuple[int, int, int]) -> tuple[int]:

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_table
 from dpstudy.core.progress import progress
 from dpstudy.data import shards as images
 from dpstudy.features import Extractor, open_extractor
@@ -60,7 +59,7 @@ def extract_shard(
         raise StudyError(f"{where}: no rows to extract features from; lower `shards`")
     made_from: dict[str, str] = {}
     if options.get("extractor") == "precomputed":
-        features = _bring(options, Path(image_folder), manifest, shard, data_root)
+        features = _bring(options, image_folder, manifest, shard, data_root)
     else:
         if records.images is None:
             raise StudyError(f"{where}: this data set brings no images; use the extractor 'precomputed'")
@@ -99,15 +98,8 @@ def prepare_manifest(
     manifest = images.read_manifest(image_folder)
     if len(shard_paths) != len(manifest["shards"]):
         raise StudyError(f"{image_folder}: {len(manifest['shards'])} image shards, {len(shard_paths)} feature shards")
-    write_manifest(
-        path,
-        dataset=manifest["dataset"],
-        features=features,
-        split=manifest["split"],
-        shard_paths=shard_paths,
-        classes=manifest["classes"],
-        private=private,
-    )
+    known = {key: manifest[key] for key in ("dataset", "split", "classes")}
+    write_manifest(path, features=features, shard_paths=shard_paths, private=private, **known)
 
 
 def _compute(extractor: Extractor, options: dict, pictures: np.ndarray, where: str, fit_folder) -> np.ndarray:
@@ -151,19 +143,15 @@ def _check_alone(together: np.ndarray, alone: np.ndarray, extractor: str) -> Non
         )
 
 
-def _bring(options: dict, image_folder: Path, manifest: dict, shard: int, data_root) -> np.ndarray:
+def _bring(options: dict, image_folder: str | os.PathLike, manifest: dict, shard: int, data_root) -> np.ndarray:
     if not options.get("location"):
         raise StudyError("extractor 'precomputed' needs the key 'location', a folder below data_root")
     rows = [entry["rows"] for entry in manifest["shards"]]
-    ids = []
-    for entry in manifest["shards"]:
-        ids += read_table(image_folder / entry["file"], ["id"]).column("id").to_pylist()
-    start = sum(rows[:shard])
-    folder = Path(data_root or ".") / options["location"]
+    start, folder = sum(rows[:shard]), Path(data_root or ".") / options["location"]
+    ids = images.ids_of(image_folder, manifest)
     brought = read_rows(folder, manifest["split"], ids, start, start + rows[shard])
     with np.errstate(over="ignore"):
-        features = brought.astype(np.float32)
-    return features
+        return brought.astype(np.float32)
 
 
 def _check_finite(features: np.ndarray, ids: np.ndarray, what: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_table, write_json, write_tensors
+from dpstudy.core.files import write_json, write_tensors
 from dpstudy.core.progress import progress
 from dpstudy.data import shards
 from dpstudy.features import open_extractor
@@ -90,6 +90,8 @@ def fit_projection(
         {"kind": "pca"},
     )
     write_tensors(out_points, {"points": projected[np.argsort(_hashes(ids, options["seed"]))[: options["points"]]]})
+    norms = np.quantile(np.linalg.norm(projected, axis=1), _QUANTILES)
+    versions = {"python": platform.python_version(), "numpy": np.__version__, "scikit-learn": sklearn.__version__}
     write_json(
         out_card,
         {
@@ -100,14 +102,8 @@ def fit_projection(
             "drop": drop,
             "features": features.shape[1],
             "explained_variance": float(pca.explained_variance_ratio_.sum()),
-            "norm_quantiles": dict(
-                zip(map(str, _QUANTILES), np.quantile(np.linalg.norm(projected, axis=1), _QUANTILES), strict=True)
-            ),
-            "versions": {
-                "python": platform.python_version(),
-                "numpy": np.__version__,
-                "scikit-learn": sklearn.__version__,
-            },
+            "norm_quantiles": dict(zip(map(str, _QUANTILES), norms, strict=True)),
+            "versions": versions,
         },
     )
 
@@ -166,9 +162,7 @@ def _public_features(
 
 
 def _chosen(folder: Path, manifest: dict, options: dict, kept) -> set[str]:
-    names: list[str] = []
-    for entry in manifest["shards"]:
-        names += read_table(folder / entry["file"], ["id"]).column("id").to_pylist()
+    names = shards.ids_of(folder, manifest)
     if kept is not None:
         keep = kept_ids([kept], manifest)
         names = [name for name in names if name in keep]

@@ -6,12 +6,10 @@ Their layout is that of features: a record's channels one after the other, (C, H
 import math
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_table
 from dpstudy.data import shards as data
 from dpstudy.data.records import concatenate, only
 from dpstudy.data.shards import COUNTS
@@ -83,7 +81,7 @@ class ImageBatches:
         Raises:
             StudyError: as `iterate`, or the records do not say.
         """
-        tables = [table.subjects for folder in self._folders for table in iterate(folder, self._kept)]
+        tables = [table.subjects for table in self._tables()]
         named = [names for names in tables if names is not None]
         if len(named) < len(tables):
             raise StudyError(f"{self._folders[0]}: no column 'subject'; delete the folder and run the study again")
@@ -101,9 +99,7 @@ class ImageBatches:
         for folder in self._folders:
             manifest = read_manifest(folder)
             keep = kept_ids(self._kept, manifest)
-            for entry in manifest["shards"]:
-                names = read_table(Path(folder) / entry["file"], ["id"]).column("id").to_pylist()
-                stays += [name in keep for name in names]
+            stays += [name in keep for name in data.ids_of(folder, manifest)]
         return np.flatnonzero(stays)
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:

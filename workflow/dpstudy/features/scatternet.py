@@ -19,11 +19,8 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.features.deskew import check_grey, deskew
 from dpstudy.features.scaling import check_scaling, scale
-from dpstudy.features.scatter_filters import FILE, Filters
+from dpstudy.features.scatter_filters import CHANNELS, FILE, SCALES, Filters
 from dpstudy.features.scattering_numpy import NumpyScattering
-
-SCALES = 2  # J
-_CHANNELS = 81  # with L = 8 angles: 1 + 2 * 8 + 8 * 8
 
 
 class ScatterNet:
@@ -54,7 +51,7 @@ class ScatterNet:
         if min(height, width) <= 2**SCALES:  # the borders are continued by as many pixels, mirrored
             raise StudyError(f"scatternet needs images of at least {2**SCALES + 1} pixels a side, not {height}x{width}")
         columns = width // 2**SCALES
-        return (_CHANNELS * channels, height // 2**SCALES, -(-columns // 2) if self.mirror else columns)
+        return (CHANNELS * channels, height // 2**SCALES, -(-columns // 2) if self.mirror else columns)
 
     def __call__(self, images: np.ndarray) -> np.ndarray:
         """(n, H, W, C) uint8 to (n, 81 C, H // 4, columns) float32.
@@ -77,7 +74,7 @@ class ScatterNet:
         planes = np.ascontiguousarray(scale(images, self.scaling).transpose(0, 3, 1, 2))
         size = images.shape[1:3]
         coefficients = self._transform(size)(planes.reshape(-1, *size))
-        return coefficients.reshape(len(images), _CHANNELS * images.shape[3], *coefficients.shape[2:])
+        return coefficients.reshape(len(images), CHANNELS * images.shape[3], *coefficients.shape[2:])
 
     def _transform(self, size: tuple[int, int]):
         if size not in self._transforms:

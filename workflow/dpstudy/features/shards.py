@@ -5,7 +5,6 @@ Shard i holds the same records, in the same order, as shard i of the images.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -17,14 +16,14 @@ import pyarrow as pa
 
 from dpstudy.core.columns import numbers, values_of
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_table, write_json, write_table
+from dpstudy.core.files import write_json, write_table
 from dpstudy.data import shards
 from dpstudy.data.records import RecordTable, concatenate, only
 from dpstudy.features import plain
 
-_MANIFEST_KEYS = (
-    "dataset", "features", "split", "rows", "dim", "shape", "dtype", "classes", "multi_label", "columns", "private",
-    "shards",
+_MANIFEST = (
+    "dataset", "features", "split", "rows", "subjects", "dim", "shape", "dtype", "classes", "multi_label", "columns",
+    "private", "shards",
 )  # fmt: skip
 _MADE_FROM = "made_from"
 DTYPES = ("float16", "float32")
@@ -89,47 +88,22 @@ def write_manifest(
     Raises:
         StudyError: there is no shard, one is missing or damaged, or they differ in columns, layout or type.
     """
-    entries, schema, subjects = [], None, set()
-    for shard in map(Path, shard_paths):
-        entry, shard_schema, names = _described(shard)
-        schema = schema or shard_schema
-        if not shard_schema.equals(schema, check_metadata=True):
-            raise StudyError(f"{shard}: its columns, layout, type or network differ from those of {shard_paths[0]}")
-        subjects.update(names)
-        entries.append(entry)
+    facts, schema = shards.described(shard_paths, "columns, layout, type or network", private, _runs)
     if schema is None:
         raise StudyError(f"{path}: a manifest describes one shard at least, and there is none")
-    columns = {column.name: str(column.type) for column in schema}
-    manifest = {
-        "dataset": dataset,
-        "features": features,
-        "split": split,
-        "rows": sum(entry["rows"] for entry in entries),
-        "subjects": len(subjects) if "subject" in columns else None,
-        "dim": schema.field("features").type.list_size,
-        "shape": json.loads(schema.metadata[b"shape"]),
-        "dtype": schema.metadata[b"dtype"].decode(),
-        "classes": list(classes),
-        "multi_label": "labels" in columns,
-        "columns": columns,
-        "private": list(columns) if private else [],
-        "shards": entries,
-    }
+    facts |= {"dataset": dataset, "features": features, "split": split, "classes": list(classes)}
+    facts |= {"dim": schema.field("features").type.list_size, "shape": json.loads(schema.metadata[b"shape"])}
+    facts["dtype"] = schema.metadata[b"dtype"].decode()
+    manifest = {key: facts[key] for key in _MANIFEST}
     if made_from := schema.metadata.get(_MADE_FROM.encode()):
         manifest[_MADE_FROM] = json.loads(made_from)
     write_json(path, manifest, private)
 
 
-def _described(shard: Path) -> tuple[dict, pa.Schema, list[str]]:
-    """What a manifest says of a shard, the shard's schema, and whose its records are, where it says so; nothing of it
-    stays in memory while the next is read."""
-    content = shards.read_bytes(shard)
-    table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
-    names = table.column("subject").to_pylist() if "subject" in table.column_names else []
-    digest = hashlib.sha256(content).hexdigest()
+def _runs(shard: Path, table: pa.Table, content: bytes) -> dict:
+    """Where a shard's file holds the features."""
     parts = [values_of(chunk.flatten()) for chunk in table.column("features").chunks]
-    entry = {"file": shard.name, "rows": table.num_rows, "sha256": digest}
-    return entry | {"runs": plain.locate(content, "features", parts)}, table.schema, names
+    return {"runs": plain.locate(content, "features", parts)}
 
 
 def read_manifest(folder: str | os.PathLike) -> dict:
@@ -138,7 +112,7 @@ def read_manifest(folder: str | os.PathLike) -> dict:
     Raises:
         StudyError: it is missing, damaged, or not the manifest of feature shards.
     """
-    return shards.read_manifest(folder, _MANIFEST_KEYS)
+    return shards.read_manifest(folder, _MANIFEST)
 
 
 def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -> Iterator[FeatureTable]:
@@ -153,7 +127,13 @@ def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -
     manifest = read_manifest(folder)
     keep = kept_ids(kept, manifest) if kept else None
     for entry in manifest["shards"]:
-        table = _read_shard(Path(folder) / entry["file"], entry, manifest)
+        shard = shards.checked_table(Path(folder) / entry["file"], entry)
+        table = FeatureTable(
+            features=features_of(shard, manifest),
+            shape=tuple(manifest["shape"]),
+            classes=tuple(manifest["classes"]),
+            **shards.known_of(shard, manifest),
+        )
         yield table if keep is None else only(table, keep)
 
 
@@ -183,13 +163,3 @@ def label_column(manifest: dict) -> str:
 def features_of(table: pa.Table, manifest: dict) -> np.ndarray:
     """(rows, d) features of a shard's table."""
     return shards.flat(table, "features").reshape(table.num_rows, manifest["dim"])
-
-
-def _read_shard(path: Path, entry: dict, manifest: dict) -> FeatureTable:
-    table = shards.checked_table(path, entry)
-    return FeatureTable(
-        features=features_of(table, manifest),
-        shape=tuple(manifest["shape"]),
-        classes=tuple(manifest["classes"]),
-        **shards.known_of(table, manifest),
-    )

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
-from dpstudy.features.backends import AUTO
-from dpstudy.features.network_input import FLOAT32, NetworkInput
+from dpstudy.features.network_input import NetworkInput
 from dpstudy.features.scaling import CONSTANTS
 from dpstudy.features.weights import check_fetched, check_file, fetched, fitting
 
@@ -36,18 +35,17 @@ class PublicNetwork(NetworkInput):
         model, weights = options["model"], options["weights"]
         with torch.device("meta"):  # takes no memory: the name may claim a larger network than the file
             outline, config = _build(model)
-        tensors = {}
+        path = None
         if weights == RANDOM:
             self.made_from = {"model": model, "weights": RANDOM, "seed": str(options.get("seed", 0))}
         elif isinstance(weights, dict):
             card, path = _packaged(weights["package"], converted)
             self.made_from = {"model": model, "weights": check_file(path), **card}
-            tensors = fitting(outline, path, _names(config["classifier"]))
         else:
             path = fetched(model, config) if weights == HUB else Path(data_root or ".") / weights
             check = check_fetched if weights == HUB else check_file
             self.made_from = {"model": model, "weights": check(path, options.get("sha256"))}
-            tensors = fitting(outline, path, _names(config["classifier"]))
+        tensors = fitting(outline, path, _names(config["classifier"])) if path else {}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(options.get("seed", 0))
             network = _build(model)[0]
@@ -62,12 +60,8 @@ class PublicNetwork(NetworkInput):
             3,
             (config["mean"], config["std"]) if scaling == "model" else scaling,
             config["input_size"][1:] if size == "model" else None if size == "native" else size,
-            options.get("crop"),
             f"network {model!r}",
-            options.get("backend", AUTO),
-            options.get("mirror", False),
-            options.get("crops", "middle"),
-            options.get("precision", FLOAT32),
+            options,
         )
 
 

@@ -99,16 +99,15 @@ def fitting(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> di
     Raises:
         StudyError: the file is damaged, or lacks a tensor, has one too many, or one of another shape.
     """
-    ignored = tuple(ignored)
-    given = {name: value for name, value in read_weights(path).items() if not _belongs(name, ignored)}
-    expected = {name: value for name, value in network.state_dict().items() if not name.endswith(_COUNTER)}
-    given = {name: value for name, value in given.items() if not name.endswith(_COUNTER)}
-    reshaped = [name for name in expected.keys() & given.keys() if expected[name].shape != given[name].shape]
-    kinds = [
-        name
-        for name in expected.keys() & given.keys()
-        if expected[name].dtype.is_floating_point != given[name].dtype.is_floating_point
-    ]
+    layers = tuple(f"{layer}." for layer in ignored)
+    given = {name: value for name, value in read_weights(path).items() if not f"{name}.".startswith(layers)}
+    expected, given = (
+        {name: value for name, value in tensors.items() if not name.endswith(_COUNTER)}
+        for tensors in (network.state_dict(), given)
+    )
+    both = expected.keys() & given.keys()
+    reshaped = [name for name in both if expected[name].shape != given[name].shape]
+    kinds = [name for name in both if expected[name].dtype.is_floating_point != given[name].dtype.is_floating_point]
     wrong = [
         f"{len(names)} {what} ({', '.join(sorted(names)[:_NAMED])}{', ...' if len(names) > _NAMED else ''})"
         for names, what in (
@@ -122,10 +121,6 @@ def fitting(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> di
     if wrong:
         raise StudyError(f"{path}: its tensors are not those of this network: {', '.join(wrong)}; mend `model`")
     return given
-
-
-def _belongs(name: str, layers: tuple[str, ...]) -> bool:
-    return any(name == layer or name.startswith(f"{layer}.") for layer in layers)
 
 
 def read_shapes(path: str | os.PathLike) -> dict[str, tuple[int, ...]]:

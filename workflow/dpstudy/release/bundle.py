@@ -57,6 +57,7 @@ except (ImportError, OSError) as error:  # OSError: of a library that a package 
     sys.exit("predict.py: cannot be started (%s); %s, or verify.py, which says what lacks here" % (reason, INSTALL))
 sys.exit(main(FOLDER, sys.argv[1:]))
 '''
+_WITHOUT_GPU = "# Without a GPU: uv pip install --torch-backend cpu -r requirements.txt takes 1.5 GB instead of 6."
 # Of the cards of public parts: not which or how many rows they were made from, nor how well they do on them, which
 # depend on private records where those chose the rows (`drop: public`).
 _CARDS = {
@@ -130,18 +131,16 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     try:
-        _write(name, origin, target, kind, errata)
+        _write(name, origin, target, kind, errata, (ledger, metrics, audit))
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)  # half a bundle is none
         raise
 
 
-def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[str]) -> None:
-    cell = Path(origin.cell)
-    ledger, metrics = read_json(cell / "ledger.json"), read_json(cell / "metrics.json")
-    audit = read_json(origin.audit) if origin.audit else None
+def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[str], read: tuple) -> None:
+    ledger, metrics, audit = read
     for file in ("model.safetensors", "ledger.json"):
-        shutil.copyfile(cell / file, target / file)
+        shutil.copyfile(Path(origin.cell, file), target / file)
     features = _features(origin, target)
     facts = {"name": name, "classes": list(origin.classes), "multi_label": origin.multi_label}
     facts |= {"image": dict(origin.image), "features": features}
@@ -226,31 +225,20 @@ def _backend(features: Mapping, origin: Origin, target: Path) -> str | None:
 def _write_program(target: Path, kind: str, features: Mapping, backend: str) -> None:
     """predict.py with the part of the library that it runs on, and verify.py with its accountants, which need none."""
     modules = [MODELS[kind][0], *extractor_modules(features)]
-    files = closure("dpstudy.release.predictor", *modules)
+    files = list(map(Path, closure("dpstudy.release.predictor", *modules)))
+    files += [FOLDER / f"{name}.schema.yaml" for name in ("bundle", "config")]  # what bundle.json is held against
     for path in files:
-        copy = target / "dpstudy" / Path(path).resolve().relative_to(PACKAGE)
+        copy = target / "dpstudy" / path.resolve().relative_to(PACKAGE)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
-    for name in ("bundle", "config"):  # what bundle.json is held against
-        copy = target / "dpstudy" / FOLDER.name / f"{name}.schema.yaml"
-        copy.parent.mkdir(exist_ok=True)
-        shutil.copyfile(FOLDER / copy.name, copy)
     needed = providers(target)
     if "pydicom" in needed:  # which loads decoders by itself
         needed["gdcm"] = "python-gdcm"
     if OPENVINO in backend:  # which a process of its own loads
         needed[OPENVINO] = OPENVINO
-    (target / "requirements.txt").write_text(
-        "\n".join([*_hints(needed), *requirements(needed)]) + "\n", encoding="utf-8"
-    )
+    hints = [_WITHOUT_GPU] if "torch" in needed else []
+    (target / "requirements.txt").write_text("\n".join([*hints, *requirements(needed)]) + "\n", encoding="utf-8")
     for file in map(Path, (verify.__file__, event_bounds.__file__, second_accountant.__file__)):
         shutil.copyfile(file, target / file.name)
     program = _PREDICT.replace("{needed}", json.dumps(needed, indent=4))
     (target / "predict.py").write_text(program, encoding="utf-8")
-
-
-def _hints(needed: Mapping[str, str]) -> list[str]:
-    """What who installs it may want to know."""
-    if "torch" not in needed:
-        return []
-    return ["# Without a GPU: uv pip install --torch-backend cpu -r requirements.txt takes 1.5 GB instead of 6."]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpstudy.evaluation.aggregate import mean_interval
 from dpstudy.evaluation.metrics import metric_of, ordered
 from dpstudy.models.operating_points import thresholds
 from dpstudy.models.probabilities import TOLD_APART
@@ -63,7 +64,8 @@ def trained(metrics: Mapping, test_public: bool) -> Trained:
         test_public: whether the records of the test split are public.
     """
     first, made_by = metrics["seeds"][0], metrics["made_by"]
-    scores = {name: (first[name], _interval(first, name)) for name in ordered(first) if not metric_of(name).on_training}
+    names = [name for name in ordered(first) if not metric_of(name).on_training]
+    scores = {name: (first[name], mean_interval([first], name)) for name in names}
     return Trained(
         metrics["method"],
         made_by["config"],
@@ -74,10 +76,6 @@ def trained(metrics: Mapping, test_public: bool) -> Trained:
         _is_hidden(first.get("calibration")),
         first.get("before", {}),
     )
-
-
-def _interval(row: Mapping, metric: str) -> tuple[float, float] | None:
-    return (row[f"{metric}_low"], row[f"{metric}_high"]) if f"{metric}_low" in row else None
 
 
 def card(

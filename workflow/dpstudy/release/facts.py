@@ -16,7 +16,7 @@ _FEATURES = {
     "scaling": ("unit", "symmetric", "imagenet", "cifar", "opponent", "model"),
     "dtype": ("float16", "float32"),
 }
-_OWN = {"pixels": {"deskew"}, "scatternet": {"mirror", "root", "deskew"}}
+_OWN = {"pixels": ("deskew",), "scatternet": _FLAGS}
 
 
 def check_facts(facts: object, where: str) -> None:

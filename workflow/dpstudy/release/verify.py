@@ -19,17 +19,7 @@ _LIST, _LEDGER, _MODEL, _STATEMENT, _CARD = "bundle.json", "ledger.json", "model
 _AXES = ("dataset", "features", "entry", "epsilon")
 _MARKS = {_LIST, ".snakemake_timestamp"}  # not listed: the list itself, and a mark of the program that made the folder
 _ENVIRONMENT = "pyvenv.cfg"
-_OF_ONE = (
-    "bin",
-    "lib",
-    "lib64",
-    "include",
-    "share",
-    "etc",
-    "Scripts",
-    "Lib",
-    "Include",
-)  # the folders of an environment
+_OF_ONE = "bin lib lib64 include share etc Scripts Lib Include".split()  # the folders of an environment
 _CODE = {".py", ".pyc", ".pyd", ".so"}
 _EPSILON = re.compile(r"^- \*\*The promise\*\*.* ε = ([0-9.]+(?:e[-+]?[0-9]+)?)\.$", re.MULTILINE)
 _ROUNDED = 1.01  # the most by which a statement may round its epsilon up
@@ -115,15 +105,13 @@ def _look_at_ledger(facts, ledger, cell: str, title: str, model, present: dict, 
     if not cell or not model:
         report.unknown.append(f"that {_LEDGER} is of this model: an earlier version of dpstudy wrote it")
         return
-    sound = True
+    before = len(report.wrong)
     for file, name in ((_LIST, facts.get("name")), (_STATEMENT, title)):
         if name != cell:
-            sound = False
             report.wrong.append(f"{_LEDGER}: is of {cell}, where {file} is of {name}; {_AGAIN}")
     if present.get(_MODEL) != model:
-        sound = False
         report.wrong.append(f"{_MODEL}: is not the model that {_LEDGER} is of (another SHA-256); {_AGAIN}")
-    if sound:
+    if len(report.wrong) == before:
         report.right.append(f"{_LEDGER} is of {cell}, and of this model")
 
 
@@ -224,11 +212,8 @@ def _texts(value: object) -> dict:
 
 
 def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 20), b""):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def main(folder: Path) -> int:

@@ -11,6 +11,11 @@ from dpstudy.data.reader import Reader
 _OFFERED = ("classes", "multi_label", "pools", "rows", "read")
 
 
+def open_own(options: dict, data_root: Path) -> Reader:
+    """As `open_reader`, without the records of its `extra` source."""
+    return open_reader(options["reader"], {key: options[key] for key in options if key != "extra"}, data_root)
+
+
 def open_reader(name: str | None, options: dict, data_root: Path) -> Reader:
     """The opened data set of a config entry, with the records of its `extra` source where it has one.
 

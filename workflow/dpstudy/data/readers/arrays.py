@@ -12,7 +12,7 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.npy import map_npy, read_npy
-from dpstudy.data.reader import Declared, Reader, Rows
+from dpstudy.data.reader import Declared, Numbered, Reader
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, location, single_labels
 
@@ -35,25 +35,19 @@ def open(options: dict, data_root: Path) -> Reader:
     return _Arrays(folder, pools, classes)
 
 
-class _Arrays:
-    multi_label = False
-
+class _Arrays(Numbered):
     def __init__(self, folder: Path, pools: tuple[str, ...], classes: list[str]):
-        self.classes, self.pools = classes, pools
-        self._files, self._labels = {pool: folder / f"{pool}_images.npy" for pool in pools}, {}
+        self._files, labels = {pool: folder / f"{pool}_images.npy" for pool in pools}, {}
         for pool in pools:
             file = folder / f"{pool}_labels.npy"
-            self._labels[pool] = single_labels(read_npy(file), classes, str(file))
+            labels[pool] = single_labels(read_npy(file), classes, str(file))
             images = len(_mapped(self._files[pool]))
-            if images != len(self._labels[pool]):
-                raise StudyError(f"{file}: {len(self._labels[pool])} labels for {images} images")
+            if images != len(labels[pool]):
+                raise StudyError(f"{file}: {len(labels[pool])} labels for {images} images")
+        super().__init__(classes, labels)
 
-    def rows(self, pool: str) -> Rows:
-        return Rows.numbered(pool, len(self._labels[pool]))
-
-    def read(self, pool: str, indices: np.ndarray) -> Records:
-        images = np.array(_mapped(self._files[pool])[indices])  # mapped anew: a map holds on to all that was read of it
-        return Records(self.rows(pool).ids[indices], images, self._labels[pool][indices])
+    def images(self, pool: str, indices: np.ndarray) -> np.ndarray:
+        return np.array(_mapped(self._files[pool])[indices])  # mapped anew: a map holds on to all that was read of it
 
     def known(self, pool: str) -> Records:
         """What the arrays of labels say of each row."""

@@ -13,9 +13,9 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
-from dpstudy.data.listed import ListedImages, Listing, age_bands, needs_size
+from dpstudy.data.listed import ListedImages, Listing, age_bands, sized_location
 from dpstudy.data.reader import IMAGE_FILES, Declared, Reader
-from dpstudy.data.source import inside, location
+from dpstudy.data.source import inside
 from dpstudy.data.table import TextTable, read_text_table
 
 READER = Declared(
@@ -41,8 +41,7 @@ def open(options: dict, data_root: Path) -> Reader:
     Raises:
         StudyError: a table or a column is missing, a value is none of these, or a path names no patient.
     """
-    folder = location(options, data_root)
-    needs_size("chexpert", options)
+    folder = sized_location("chexpert", options, data_root)
     views, uncertain = options.get("views", "frontal"), options.get("uncertain", "zeros")
     for key, value, known in (("views", views, _VIEWS), ("uncertain", uncertain, _UNCERTAIN)):
         if value not in known:

@@ -21,24 +21,19 @@ READER = Declared(keys=("location", "classes", "variant", "format"), shape=(32, 
 
 _CIFAR10_CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 _PIXELS = 3 * 32 * 32
-_FORMATS = {
-    "python": "{}",
-    "binary": "{}.bin",
-    "mosaics": "test_labels.npy",
-}  # the file each is known by; {}: the test batch
+_FORMATS = {"python": "{}", "binary": "{}.bin", "mosaics": "test_labels.npy"}  # known by this; {}: the test batch
 
 
 @dataclass(frozen=True)
 class _Variant:
     label_bytes: int  # in a binary record; the last of them is the label
     label_key: str  # in a python batch
-    train: tuple[str, ...]
-    test: str
+    batches: dict[str, list[str]]  # of each pool
 
 
 _VARIANTS = {
-    "cifar10": _Variant(1, "labels", tuple(f"data_batch_{part}" for part in range(1, 6)), "test_batch"),
-    "cifar100": _Variant(2, "fine_labels", ("train",), "test"),
+    "cifar10": _Variant(1, "labels", {"train": [f"data_batch_{part}" for part in range(1, 6)], "test": ["test_batch"]}),
+    "cifar100": _Variant(2, "fine_labels", {"train": ["train"], "test": ["test"]}),
 }
 
 
@@ -56,7 +51,7 @@ def open(options: dict, data_root: Path) -> Reader:
     if variant not in _VARIANTS:
         raise StudyError(f"reader 'cifar': variant {variant!r} does not exist; it is cifar10 or cifar100")
     folder = location(options, data_root)
-    format_name = options.get("format") or _format(folder, _VARIANTS[variant].test)
+    format_name = options.get("format") or _format(folder, _VARIANTS[variant].batches["test"][0])
     if format_name not in _FORMATS:
         raise StudyError(f"reader 'cifar': format {format_name!r} does not exist; it is python, binary or mosaics")
     if format_name == "mosaics":
@@ -106,10 +101,7 @@ class _Cifar:
         self.classes = classes
         self._variant, self._binary = variant, binary
         suffix = ".bin" if binary else ""
-        self._files = {
-            "train": [folder / f"{name}{suffix}" for name in variant.train],
-            "test": [folder / f"{variant.test}{suffix}"],
-        }
+        self._files = {pool: [folder / f"{name}{suffix}" for name in names] for pool, names in variant.batches.items()}
         self._counts = {pool: [self._count(path) for path in files] for pool, files in self._files.items()}
         # published batches are of one size, so a batch cut short at the end of a record shows here
         for path, count in zip(self._files["train"], self._counts["train"], strict=True):

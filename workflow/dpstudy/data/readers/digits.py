@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpstudy.data.reader import Declared, Reader, Rows
-from dpstudy.data.records import Records
+from dpstudy.data.reader import Declared, Numbered, Reader, Rows
 from dpstudy.data.source import class_names, single_labels
 
 READER = Declared(shape=(8, 8, 1), numbered=True)
@@ -18,8 +17,9 @@ READER = Declared(shape=(8, 8, 1), numbered=True)
 def open(options: dict, data_root: Path) -> Reader:
     """Open the embedded digits; takes no location."""
     table = _table()
-    images, labels = table[:, :64].reshape(-1, 8, 8), table[:, 64].astype(np.int64)
-    return _Digits(images, labels, class_names(options, [str(digit) for digit in range(10)]))
+    classes = class_names(options, [str(digit) for digit in range(10)])
+    labels = single_labels(table[:, 64].astype(np.int64), classes, "scikit-learn's digits")
+    return _Digits(classes, labels, np.rint(table[:, :64].reshape(-1, 8, 8, 1) * 255 / 16).astype(np.uint8))
 
 
 def _table() -> np.ndarray:
@@ -30,17 +30,13 @@ def _table() -> np.ndarray:
     return np.loadtxt(Path(package.origin).with_name("datasets") / "data/digits.csv.gz", delimiter=",")
 
 
-class _Digits:
-    pools = ("all",)
-    multi_label = False
-
-    def __init__(self, images, labels, classes):
-        self.classes = classes
-        self._images = np.rint(images * 255 / 16).astype(np.uint8)[..., np.newaxis]
-        self._labels = single_labels(labels, classes, "scikit-learn's digits")
+class _Digits(Numbered):
+    def __init__(self, classes: list[str], labels: np.ndarray, images: np.ndarray):
+        super().__init__(classes, {"all": labels})
+        self._images = images
 
     def rows(self, pool: str) -> Rows:
-        return Rows.numbered("digits", len(self._labels))
+        return Rows.numbered("digits", len(self._labels[pool]))
 
-    def read(self, pool: str, indices: np.ndarray) -> Records:
-        return Records(self.rows(pool).ids[indices], self._images[indices], self._labels[indices])
+    def images(self, pool: str, indices: np.ndarray) -> np.ndarray:
+        return self._images[indices]

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.data.reader import Declared, Reader, Rows
-from dpstudy.data.records import Records
+from dpstudy.data.reader import Declared, Reader
+from dpstudy.data.readers.drawn import Synthetic
 
 READER = Declared(keys=("count", "seed", "size"), shape=(8, 8, 1), drawn=True)
 
@@ -45,7 +45,7 @@ _FORMS: dict[int, tuple[tuple[str, float], ...]] = {
 }
 
 
-class Glyphs:
+class Glyphs(Synthetic):
     """`count` images in one pool, `all`; the labels cycle through the ten digits.
 
     Options: count (12000), size ([8, 8], height and width in pixels), seed (0).
@@ -54,43 +54,25 @@ class Glyphs:
         StudyError: an option is out of range.
     """
 
-    pools = ("all",)
-    multi_label = False
-
     def __init__(self, options: dict):
-        self.classes = list(CLASSES)
-        self.count = _integer(options, "count", 12000, lowest=1)
-        self.seed = _integer(options, "seed", 0, lowest=0)
+        count, self._seed = _integer(options, "count", 12000, lowest=1), _integer(options, "seed", 0, lowest=0)
         size = options.get("size", [8, 8])
         if len(size) != 2 or min(size) < 4:
             raise StudyError(f"public data set: size is {size}; glyphs need [height, width] of at least 4 pixels each")
-        self.image_shape = (int(size[0]), int(size[1]), 1)
+        super().__init__("glyphs", list(CLASSES), count, (int(size[0]), int(size[1]), 1))
 
-    def rows(self, pool: str) -> Rows:
-        """The ids of `pool`, in order."""
-        return Rows(_ids(np.arange(self.count)))
-
-    def read(self, pool: str, indices: np.ndarray) -> Records:
-        """The images `indices` of `pool`: (n, H, W, 1) uint8, white pen (255) on black (0)."""
-        indices = np.asarray(indices, dtype=np.int64)
+    def images(self, indices: np.ndarray) -> np.ndarray:
+        """(n, H, W, 1) uint8, white pen (255) on black (0)."""
         images = np.zeros((len(indices), *self.image_shape), np.uint8)
         for start in range(0, len(indices), _CHUNK):
             part = indices[start : start + _CHUNK]
-            images[start : start + _CHUNK, :, :, 0] = _render(self.seed, part, self.image_shape[:2])
-        return Records(
-            ids=_ids(indices),
-            images=images,
-            labels=(indices % len(CLASSES)).astype(np.int32),
-        )
+            images[start : start + _CHUNK, :, :, 0] = _render(self._seed, part, self.image_shape[:2])
+        return images
 
 
 def open(options: dict, data_root: Path) -> Reader:
     """Open the rendered digits; takes no location."""
     return Glyphs(options)
-
-
-def _ids(indices: np.ndarray) -> np.ndarray:
-    return np.array([f"glyphs-{index:06d}" for index in indices], dtype=object)
 
 
 def _integer(options: dict, key: str, default: int, lowest: int) -> int:

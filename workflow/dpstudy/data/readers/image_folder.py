@@ -18,7 +18,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.core.text import composed
 from dpstudy.data.image_files import SUFFIXES
-from dpstudy.data.images import decode_all, image_options
+from dpstudy.data.listed import ListedImages, Listing
 from dpstudy.data.reader import IMAGE_FILES, Declared, Reader, Rows
 from dpstudy.data.records import Records
 from dpstudy.data.source import class_names, is_leftover, location
@@ -51,8 +51,8 @@ def open(options: dict, data_root: Path) -> Reader:
     for pool, root in roots.items():
         if difference := set(folders[pool]) ^ set(classes):
             raise StudyError(f"{root}: {_misfit(min(difference), difference, classes)}")
-    files = {pool: _files(root, [folders[pool][name] for name in classes]) for pool, root in roots.items()}
-    return _Folders(folder, files, classes, options)
+    listings = {pool: _listing(folder, root, [folders[pool][name] for name in classes]) for pool, root in roots.items()}
+    return _Folders(listings, classes, options)
 
 
 def _pools(folder: Path) -> dict[str, Path]:
@@ -95,30 +95,20 @@ def _misfit(name: str, difference: set[str], classes: list[str]) -> str:
     return f"the folder {name!r} is none of the classes {listed}{near}; rename it, or mend `classes`"
 
 
-class _Folders:
-    multi_label = False
-
-    def __init__(self, folder: Path, files: dict[str, list[tuple[Path, int]]], classes: list[str], options: dict):
-        self.classes, self.pools = classes, tuple(files)
-        self._decoding = image_options(options)
-        self._files = files
-        self._ids = {
-            pool: np.array([path.relative_to(folder).as_posix() for path, _ in rows], dtype=object)
-            for pool, rows in files.items()
+class _Folders(ListedImages):
+    def __init__(self, listings: dict[str, Listing], classes: list[str], options: dict):
+        super().__init__(listings, classes, options)
+        self._rows = {
+            pool: Rows(listing.ids, files=[listing.folder / name for name in listing.ids])
+            for pool, listing in listings.items()
         }
 
     def rows(self, pool: str) -> Rows:
-        return Rows(self._ids[pool], files=[path for path, _ in self._files[pool]])
-
-    def read(self, pool: str, indices: np.ndarray) -> Records:
-        rows = [self._files[pool][index] for index in indices]
-        where = [f"row {index} of {pool}" for index in indices]
-        images = decode_all([path for path, _ in rows], where, **self._decoding)
-        return Records(self._ids[pool][indices], images, np.array([label for _, label in rows], np.int32))
+        return self._rows[pool]
 
     def known(self, pool: str) -> Records:
         """What the folders say of each row."""
-        return Records(self._ids[pool], None, np.array([label for _, label in self._files[pool]], np.int32))
+        return Records(self._listings[pool].ids, None, self._listings[pool].labels)
 
 
 def _folders(folder: Path) -> dict[str, str]:
@@ -138,9 +128,9 @@ def _folders(folder: Path) -> dict[str, str]:
     return folders
 
 
-def _files(root: Path, folders: list[str]) -> list[tuple[Path, int]]:
-    """(path, label) of every image, ordered by class and then by name."""
-    rows = []
+def _listing(folder: Path, root: Path, folders: list[str]) -> Listing:
+    """Every image, ordered by class and then by name."""
+    ids, labels = [], []
     for label, name in enumerate(folders):
         listing = sorted(
             (each for each in os.scandir(root / name) if not is_leftover(each.name)), key=lambda each: each.name
@@ -160,7 +150,8 @@ def _files(root: Path, folders: list[str]) -> list[tuple[Path, int]]:
                 )
             if not entry.lower().endswith(SUFFIXES):
                 raise StudyError(f"{root / name / entry}: not an image; a class folder holds {' '.join(SUFFIXES)}")
-            rows.append((root / name / entry, label))
-    if not rows:
+            ids.append((root / name / entry).relative_to(folder).as_posix())
+            labels.append(label)
+    if not ids:
         raise StudyError(f"{root}: no image in any of its class folders")
-    return rows
+    return Listing(np.array(ids, dtype=object), folder, np.array(labels, np.int32))

@@ -96,10 +96,12 @@ class _Table:
             self.classes, self._labels = _findings(table, options)
         else:
             # not taken from the rows: which classes there are would then depend on private records
-            self.classes = class_names(options)
-            self._labels = _classes(table, options, self.classes)
+            self.classes, column = class_names(options), options["label_column"]
             if "separator" in options:
-                self.classes = classes_of(self.classes)
+                found = table.findings(column, self.classes, options["separator"], options.get("no_label", ()))
+                self.classes, self._labels = classes_of(self.classes), labels_of(found)
+            else:
+                self._labels = table.class_indices(column, self.classes)
         self.multi_label = self._labels.ndim == 2
         subject = options.get("subject_column")
         self._subjects = None if subject is None else table.subjects(subject)
@@ -154,14 +156,6 @@ def _file(folder: Path, relative: str, where: str) -> Path:
 def _like(path: Path) -> str:
     """The name of a file beside one that is not there, as a question."""
     return suggestion(path.name, (file.name for file in path.parent.iterdir())) if path.parent.is_dir() else ""
-
-
-def _classes(table: TextTable, options: dict, classes: list[str]) -> np.ndarray:
-    """The labels of a `label_column`."""
-    column = options["label_column"]
-    if "separator" not in options:
-        return table.class_indices(column, classes)
-    return labels_of(table.findings(column, classes, options["separator"], options.get("no_label", ())))
 
 
 def _tile(options: dict) -> tuple[int, int]:

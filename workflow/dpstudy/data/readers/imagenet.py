@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.data.listed import ListedImages, Listing, needs_size
+from dpstudy.data.listed import ListedImages, Listing, sized_location
 from dpstudy.data.reader import IMAGE_FILES, Declared, Reader
-from dpstudy.data.source import class_names, is_leftover, location
+from dpstudy.data.source import class_names, is_leftover
 
 READER = Declared(keys=("location", "classes", *IMAGE_FILES), shape=(None, None, 3), crops=True)
 
@@ -28,8 +28,7 @@ def open(options: dict, data_root: Path) -> Reader:
     Raises:
         StudyError: a folder is missing, holds no image or something else, or train and val differ in classes.
     """
-    folder = location(options, data_root)
-    needs_size("imagenet", options)
+    folder = sized_location("imagenet", options, data_root)
     classes = class_names(options, _classes(folder / "train"))
     listings = {pool: _list(folder, name, classes) for pool, name in _POOLS.items()}
     return ListedImages(listings, classes, {"channels": 3} | options, "crop")

@@ -10,8 +10,7 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.npy import read_npz
-from dpstudy.data.reader import Declared, Reader, Rows
-from dpstudy.data.records import Records
+from dpstudy.data.reader import Declared, Numbered, Reader
 from dpstudy.data.source import class_names, location, single_labels
 
 READER = Declared(keys=("location", "classes"), shape=(32, 32, 3), numbered=True)
@@ -35,29 +34,24 @@ def open(options: dict, data_root: Path) -> Reader:
     return _Batches({"train": training, "test": [folder / "val_data.npz"]}, classes)
 
 
-class _Batches:
-    multi_label = False
-
+class _Batches(Numbered):
     def __init__(self, files: dict[str, list[Path]], classes: list[str]):
-        self.classes, self.pools = classes, tuple(files)
-        self._files = files
-        self._labels = {pool: [_labels(path, classes) for path in paths] for pool, paths in files.items()}
+        labels = {pool: [_labels(path, classes) for path in paths] for pool, paths in files.items()}
+        super().__init__(classes, {pool: np.concatenate(of_files) for pool, of_files in labels.items()})
+        self._files = {pool: list(zip(paths, map(len, labels[pool]), strict=True)) for pool, paths in files.items()}
         self._held: tuple[Path, np.ndarray] | None = None
 
-    def rows(self, pool: str) -> Rows:
-        return Rows.numbered(pool, sum(map(len, self._labels[pool])))
-
-    def read(self, pool: str, indices: np.ndarray) -> Records:
+    def images(self, pool: str, indices: np.ndarray) -> np.ndarray | None:
         images, first = None, 0
-        for path, labels in zip(self._files[pool], self._labels[pool], strict=True):
-            here = np.flatnonzero((indices >= first) & (indices < first + len(labels)))
+        for path, rows in self._files[pool]:
+            here = np.flatnonzero((indices >= first) & (indices < first + rows))
             if len(here):
-                pixels = self._pixels(path, len(labels))
+                pixels = self._pixels(path, rows)
                 if images is None:
                     images = np.empty((len(indices), *pixels.shape[1:]), np.uint8)
                 images[here] = pixels[indices[here] - first]
-            first += len(labels)
-        return Records(self.rows(pool).ids[indices], images, np.concatenate(self._labels[pool])[indices])
+            first += rows
+        return images
 
     def _pixels(self, path: Path, rows: int) -> np.ndarray:
         """(n, S, S, 3) of one file."""

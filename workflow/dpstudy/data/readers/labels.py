@@ -64,21 +64,29 @@ def _file(folder: Path, pool: str) -> Path | None:
 
 
 def _read(file: Path, pool: str, classes: list[str]) -> Records:
+    ids, subjects, groups = None, None, {}
     if file.suffix == ".npy":
-        return _checked(file, read_npy(file), None, None, {}, pool, classes)
-    raw = read_table(file, remedy=WRITE_ANEW)
-    wanted = [name for name in raw.column_names if name in ("id", "label", "subject") or name.startswith(_GROUP)]
-    table = read_text_table(file, wanted)
-    if "labels" in raw.column_names:
-        labels = _matrix(file, column_values(file, raw, "labels"), classes)
-    elif "label" in raw.column_names and pa.types.is_integer(raw.schema.field("label").type):
-        labels = np.array([int(text) for text in table.column("label")])
+        labels = read_npy(file)
     else:
-        labels = table.class_indices("label", classes)
-    ids = table.column("id") if "id" in table.columns else None
-    subjects = table.subjects("subject") if "subject" in table.columns else None
-    groups = {name.removeprefix(_GROUP): table.column(name) for name in wanted if name.startswith(_GROUP)}
-    return _checked(file, labels, ids, subjects, groups, pool, classes)
+        raw = read_table(file, remedy=WRITE_ANEW)
+        wanted = [name for name in raw.column_names if name in ("id", "label", "subject") or name.startswith(_GROUP)]
+        table = read_text_table(file, wanted)
+        if "labels" in raw.column_names:
+            labels = _matrix(file, column_values(file, raw, "labels"), classes)
+        elif "label" in raw.column_names and pa.types.is_integer(raw.schema.field("label").type):
+            labels = np.array([int(text) for text in table.column("label")])
+        else:
+            labels = table.class_indices("label", classes)
+        ids = table.column("id") if "id" in table.columns else None
+        subjects = table.subjects("subject") if "subject" in table.columns else None
+        groups = {name.removeprefix(_GROUP): table.column(name) for name in wanted if name.startswith(_GROUP)}
+    if labels.size == 0:
+        raise StudyError(f"{file}: no rows")
+    labels = multi_labels(labels, classes, str(file)) if labels.ndim == 2 else single_labels(labels, classes, str(file))
+    # a number stays a record's name here: the features that are brought know it by no other (names.NUMBERED)
+    ids = Rows.numbered(pool, len(labels)).ids if ids is None else ids
+    check_unique(ids, str(file))
+    return Records(ids, None, labels, subjects, groups)
 
 
 def _matrix(file: Path, rows: list, classes: list[str]) -> np.ndarray:
@@ -87,13 +95,3 @@ def _matrix(file: Path, rows: list, classes: list[str]) -> np.ndarray:
         if not numbers or len(values) != len(classes):
             raise StudyError(f"{file}: row {row} has the labels {str(values)[:60]}, not {len(classes)} of 0 or 1")
     return np.array(rows)
-
-
-def _checked(file, labels, ids, subjects, groups, pool, classes) -> Records:
-    if labels.size == 0:
-        raise StudyError(f"{file}: no rows")
-    labels = multi_labels(labels, classes, str(file)) if labels.ndim == 2 else single_labels(labels, classes, str(file))
-    # a number stays a record's name here: the features that are brought know it by no other (names.NUMBERED)
-    ids = Rows.numbered(pool, len(labels)).ids if ids is None else ids
-    check_unique(ids, str(file))
-    return Records(ids, None, labels, subjects, groups)

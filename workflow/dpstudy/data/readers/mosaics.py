@@ -7,8 +7,7 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.core.npy import read_npy
 from dpstudy.data.images import Mosaic, pair
-from dpstudy.data.reader import Declared, Reader, Rows
-from dpstudy.data.records import Records
+from dpstudy.data.reader import Declared, Numbered, Reader
 from dpstudy.data.source import class_names, location, single_labels
 
 READER = Declared(keys=("location", "classes", "tile", "max_pixels"), numbered=True)
@@ -30,29 +29,24 @@ def open(options: dict, data_root: Path) -> Reader:
     return _Mosaics(folder, pools, pair(options, "tile") or (32, 32), classes, options.get("max_pixels"))
 
 
-class _Mosaics:
-    multi_label = False
-
+class _Mosaics(Numbered):
     def __init__(
         self, folder: Path, pools: tuple[str, ...], tile: tuple[int, int], classes: list[str], max_pixels: int | None
     ):
-        self.classes, self.pools = classes, pools
-        self._mosaics, self._labels = {}, {}
+        self._mosaics, labels = {}, {}
         for pool in pools:
             file = folder / f"{pool}_labels.npy"
-            self._labels[pool] = single_labels(read_npy(file), classes, str(file))
+            labels[pool] = single_labels(read_npy(file), classes, str(file))
             paths = [path for path in folder.glob(f"{pool}_*") if path.suffix in _SUFFIXES]
             paths.sort(key=lambda path: (len(path.stem), path.stem))  # _99 before _100
             if not paths:
                 raise StudyError(f"{folder / pool}_00.webp: no such mosaic, neither .webp nor .png")
             self._mosaics[pool] = Mosaic(paths, tile, max_pixels)
-            self._mosaics[pool].check_rows(len(self._labels[pool]), str(file))
+            self._mosaics[pool].check_rows(len(labels[pool]), str(file))
         shapes = {pool: mosaic.shape for pool, mosaic in self._mosaics.items()}
         if len(set(shapes.values())) > 1:
             raise StudyError(f"{folder}: the pools' images differ in shape: {shapes}")
+        super().__init__(classes, labels)
 
-    def rows(self, pool: str) -> Rows:
-        return Rows.numbered(pool, len(self._labels[pool]))
-
-    def read(self, pool: str, indices: np.ndarray) -> Records:
-        return Records(self.rows(pool).ids[indices], self._mosaics[pool].read(indices), self._labels[pool][indices])
+    def images(self, pool: str, indices: np.ndarray) -> np.ndarray:
+        return self._mosaics[pool].read(indices)

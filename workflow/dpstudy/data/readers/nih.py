@@ -4,6 +4,7 @@ The subject is the patient; groups are sex, age band and view, unless `group_col
 `train_val_list.txt` and `test_list.txt` the pools are train and test (they share no patient), else all.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
-from dpstudy.data.listed import ListedImages, Listing, age_bands, needs_size
+from dpstudy.data.listed import ListedImages, Listing, age_bands, sized_location
 from dpstudy.data.reader import IMAGE_FILES, Declared, Reader
-from dpstudy.data.source import location, read_text
+from dpstudy.data.source import read_text
 from dpstudy.data.table import TextTable, read_text_table
 
 READER = Declared(keys=("location", *IMAGE_FILES, "findings", "group_columns"), shape=(None, None, 1))
@@ -37,8 +38,7 @@ def open(options: dict, data_root: Path) -> Reader:
         StudyError: the table, a column or an image is missing, a finding is unknown, or a list names an image that the
             table has not.
     """
-    folder = location(options, data_root)
-    needs_size("nih", options)
+    folder = sized_location("nih", options, data_root)
     tables = sorted(folder.glob("Data_Entry_2017*.csv"))
     if len(tables) != 1:
         raise StudyError(f"{folder}: it must hold one table Data_Entry_2017*.csv; there are {len(tables)}")
@@ -53,7 +53,9 @@ def open(options: dict, data_root: Path) -> Reader:
         rows = {"all": np.arange(table.rows)}
     labels = labels_of(_labels(table, findings))
     groups = groups_of(table, options["group_columns"]) if options.get("group_columns") else _groups(table)
-    listings = {pool: _list(table, folder, files, labels, groups, chosen) for pool, chosen in rows.items()}
+    ids = np.array([files.get(str(name), "") for name in names], dtype=object)
+    whole = Listing(ids, folder, labels, str(table.path), groups=groups)
+    listings = {pool: _part(whole, table, chosen) for pool, chosen in rows.items()}
     return ListedImages(listings, classes_of(findings), {"channels": 1} | options)
 
 
@@ -76,22 +78,12 @@ def _groups(table: TextTable) -> dict[str, np.ndarray]:
     }
 
 
-def _list(
-    table: TextTable,
-    folder: Path,
-    files: dict[str, str],
-    labels: np.ndarray,
-    groups: dict[str, np.ndarray],
-    rows: np.ndarray,
-) -> Listing:
-    names = table.column("Image Index")
-    missing = next((row for row in rows if str(names[row]) not in files), None)
+def _part(whole: Listing, table: TextTable, rows: np.ndarray) -> Listing:
+    missing = next((row for row in rows if not whole.ids[row]), None)
     if missing is not None:
-        raise StudyError(f"{table.where(missing)}: no image {names[missing]} in {folder}/images*/")
-    groups = {name: values[rows].astype(object) for name, values in groups.items()}
-    ids = np.array([files[str(names[row])] for row in rows], dtype=object)
-    patients = table.subjects("Patient ID")[rows].astype(object)
-    return Listing(ids, folder, labels[rows], str(table.path), patients, groups)
+        name = table.column("Image Index")[missing]
+        raise StudyError(f"{table.where(missing)}: no image {name} in {whole.folder}/images*/")
+    return replace(whole.take(rows), subjects=table.subjects("Patient ID")[rows])
 
 
 def _labels(table: TextTable, findings: list[str]) -> np.ndarray:

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.data.listed import ListedImages, Listing, needs_size
+from dpstudy.data.listed import ListedImages, Listing, sized_location
 from dpstudy.data.reader import IMAGE_FILES, Declared, Reader
-from dpstudy.data.source import check_names, class_names, inside, location, read_text, single_labels
+from dpstudy.data.source import check_names, class_names, inside, read_text, single_labels
 
 READER = Declared(keys=("location", "classes", *IMAGE_FILES), shape=(None, None, 3), crops=True)
 
@@ -29,8 +29,7 @@ def open(options: dict, data_root: Path) -> Reader:
     Raises:
         StudyError: a list is missing, or a line is not a path and a label.
     """
-    folder = location(options, data_root)
-    needs_size("places365", options)
+    folder = sized_location("places365", options, data_root)
     names = [name.strip("/").split("/", 1)[-1] for name, _ in _lines(folder / _CLASSES)]
     check_names(names, str(folder / _CLASSES))
     classes = class_names(options, names)
