@@ -16,6 +16,7 @@ from dpstudy.plan.targets import axes
 from dpstudy.report.claims import REFERENCES, judge_paper
 from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, MEASUREMENT, OPEN, PRINTED, UNDECIDED
 from dpstudy.tables.claims.judge import chosen, printed_claim
+from dpstudy.tables.grouping import by_key
 from dpstudy.tables.results import Results
 
 VERDICTS = MEASURED.with_name("verdicts.csv")
@@ -179,10 +180,7 @@ def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[
     together = [one for one in together if one.kind == FULL or own.get(one.key, 0) < one.cells]
     more = {one.key for one in together if one.kind != FULL}
     verdicts = [one for one in verdicts if (_stands(one, replaced) if one.kind == FULL else one.key not in more)]
-    verdicts += together
-    of_claim: dict[tuple[str, str], list[Verdict]] = {}
-    for one in verdicts:
-        of_claim.setdefault((one.paper, one.claim), []).append(one)
+    of_claim = by_key([*verdicts, *together], lambda one: (one.paper, one.claim))
     pooled = []
     for paper in REFERENCES:
         for verdict, claim, decided_by, printed, here in judge_paper(paper)["rows"]:

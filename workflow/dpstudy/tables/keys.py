@@ -73,6 +73,20 @@ _ROW: dict[str, dict] = {
     "epochs": {"type": "integer", "minimum": 1, "description": "Passes over the data, printed beside the label."},
     "published": PUBLISHED,
 }
+
+
+def row_schema(*names: str, required: tuple[str, ...] = ("features", "entry")) -> dict:
+    """The schema of a list of rows, with some of the keys that rows can have."""
+    return several(mapping(required, **{name: _ROW[name] for name in names}))
+
+
+# Of tables laid out by groups of features.
+GROUPED = {
+    "groups": GROUPS,
+    "rows": row_schema("dataset", "features", "entry", "label", "epochs", "published", required=("entry",)),
+    "published": PUBLISHED,
+    "counterparts": COUNTERPARTS,
+}
 COMMON: dict[str, dict[str, dict]] = {
     "tables": {
         "style": TEXT,
@@ -85,11 +99,6 @@ COMMON: dict[str, dict[str, dict]] = {
     },
     "figures": {"style": TEXT, "title": TEXT, "metric": TEXT | {"default": "top1"}},
 }
-
-
-def row_schema(*names: str, required: tuple[str, ...] = ("features", "entry")) -> dict:
-    """The schema of a list of rows, with some of the keys that rows can have."""
-    return several(mapping(required, **{name: _ROW[name] for name in names}))
 
 
 def rules(kind: str, keys: Mapping[str, dict]) -> dict:

@@ -10,7 +10,7 @@ GUARANTEES = {
     "claimed": "The authors claim this guarantee; it is not proved.",
     "none": "No privacy guarantee.",
 }
-_ADJACENCY = {
+ADJACENCIES = {
     "add-remove-one": "adding or removing one {unit}",
     "replace-one": "replacing one {unit}",
     "zero-out": "leaving the place of one {unit} empty",
@@ -133,7 +133,7 @@ def ledger_in_words(ledger: dict) -> dict:
         "not_accounted": [sentence]}.
     """
     unit = _UNITS.get(ledger["unit"], ledger["unit"])
-    change = _ADJACENCY.get(ledger["adjacency"], ledger["adjacency"]).format(unit=unit)
+    change = ADJACENCIES.get(ledger["adjacency"], ledger["adjacency"]).format(unit=unit)
     if ledger["epsilon"] is None:
         summary = GUARANTEES[ledger["guarantee"]]
     else:

@@ -17,7 +17,8 @@ from dpstudy.tables.claims.anon_smoothing_printed import CHEXPERT, CIFAR10, DIST
 from dpstudy.tables.claims.anon_smoothing_privacy import audited
 from dpstudy.tables.claims.finding import CELLS, Finding, Part, by_roles, decided, noted, on_cells, undecided
 from dpstudy.tables.claims.grid import Triples, Value, average, number
-from dpstudy.tables.claims.scores import Evidence, Run, Scores, grouped, matched, places, value_of
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, matched, places, value_of
+from dpstudy.tables.grouping import grouped
 
 _AT = 8.0  # the epsilon at which subgroups are compared
 _SIMILAR = 2.0  # points of gaps that still read as "similar"

@@ -14,7 +14,8 @@ from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.claims.anon_smoothing_printed import CIFAR10, DELTA, DISTANCES, EPSILONS, FREE, SMOOTHING
 from dpstudy.tables.claims.finding import COMPUTED, MEASUREMENT, Finding, Part, by_roles, decided, noted
 from dpstudy.tables.claims.grid import Triples, Value, number
-from dpstudy.tables.claims.scores import Evidence, Scores, grouped, places
+from dpstudy.tables.claims.scores import Evidence, Scores, places
+from dpstudy.tables.grouping import grouped
 from dpstudy.tables.published import DISTANCES as MEASURED_DISTANCES
 from dpstudy.tables.published import published_rows
 

@@ -23,7 +23,8 @@ from dpstudy.tables.claims.finding import (
     undecided,
     worst,
 )
-from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, gap, grouped, on_training, up
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, gap, on_training, up
+from dpstudy.tables.grouping import grouped
 from dpstudy.tables.published import TIMINGS, published_rows
 
 _OPTIMUM = Setting("figure 6", CIFAR10, "DP-SGD", epsilon=8.0, delta=1e-5, batch=4096, sigma=3.0, steps=2500)

@@ -8,7 +8,8 @@ import numpy as np
 
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, Part, by_roles, decided
 from dpstudy.tables.claims.grid import Triples, Value, highest
-from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, curve_value, grouped, matched, on_training, up
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, curve_value, matched, on_training, up
+from dpstudy.tables.grouping import grouped
 
 _ADDED = ("group normalisation", "a larger batch", "weight standardisation", "augmentation multiplicity", "averaging")
 _COPIES, _WEIGHTS = 16, 1000  # of the example at which the norm of a contribution is computed

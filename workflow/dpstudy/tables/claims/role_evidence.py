@@ -13,7 +13,8 @@ from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims import anon_smoothing_printed, de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of, why_another
-from dpstudy.tables.claims.scores import Evidence, Point, Run, Scores, Search, grouped, keeps, value_of
+from dpstudy.tables.claims.scores import Evidence, Point, Run, Scores, Search, keeps, value_of
+from dpstudy.tables.grouping import grouped
 from dpstudy.tables.names import check_names
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results

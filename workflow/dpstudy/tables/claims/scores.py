@@ -4,18 +4,17 @@ A role is what a model is in the paper, such as its linear one or its CNN with s
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.on_training import ON_TRAINING
 from dpstudy.tables.claims.grid import Triples, Value, highest, number
-
-T = TypeVar("T")
+from dpstudy.tables.grouping import grouped
 
 
 class Point(NamedTuple):
@@ -24,14 +23,6 @@ class Point(NamedTuple):
     epochs: float
     spent: float | None
     accuracy: Value
-
-
-def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """Lists of the items of one key, in the order of their first items."""
-    groups: dict[Hashable, list[T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return list(groups.values())
 
 
 def matched(left: Iterable["Run"], right: Iterable["Run"], *names: str) -> list[tuple["Run", "Run"]]:

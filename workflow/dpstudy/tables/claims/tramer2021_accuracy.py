@@ -16,9 +16,10 @@ from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, Finding, Part, decided, noted, on_cells, undecided
 from dpstudy.tables.claims.grid import Triples, Value, compare, number
 from dpstudy.tables.claims.names import MODELS
-from dpstudy.tables.claims.scores import Evidence, Run, Scores, curve_value, gap, grouped, matched, on_training
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, curve_value, gap, matched, on_training
 from dpstudy.tables.claims.tramer2021_printed import CIFAR, RECORDS, level
 from dpstudy.tables.claims.tramer2021_settings import certified
+from dpstudy.tables.grouping import grouped
 from dpstudy.tables.trials import BY_LABEL
 
 _FEWER = "Cells on fewer records than the paper's are not compared with its numbers"

@@ -21,6 +21,7 @@ from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_cell, check_label
 from dpstudy.tables.keys import CITED, LINE, TEXT, mapping, several
 from dpstudy.tables.palette import COLOURS, MARKERS, colours, dashes
+from dpstudy.tables.panels import WIDTH, finish, handles_of, panels_of
 from dpstudy.tables.published import along_epsilon
 from dpstudy.tables.remarks import measured
 from dpstudy.tables.selecting import cell_path, like, named
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 CSV_HEADER = ("panel", "line", "dataset", "features", "entry", "epsilon", "step", "x", "metric", "mean", "std", "seeds")
 X_LABELS = {"epoch": "epochs", "step": "steps", "epsilon": "privacy budget spent, ε"}
-_WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.7, 3
+_PANEL_HEIGHT, _COLUMNS = 2.7, 3
 
 
 @dataclass(frozen=True)
@@ -112,34 +113,20 @@ def draw(
 
     A label looks the same in each, coloured as its first line's entry is; `chances` are the panels' chance levels.
     """
-    from matplotlib.figure import Figure
-
     from dpstudy.tables.lettering import legend_columns
 
-    metric, x = spec.get("metric", "top1"), spec.get("x", "epoch")
-    titles = [panel.get("title", "") for panel in spec["panels"]]
-    columns = min(len(titles), _COLUMNS)
-    rows = -(-len(titles) // columns)
-    figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT * rows + 0.4), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharey=spec.get("share_y", False)).flatten()
+    measure, x_label = metric_of(spec.get("metric", "top1")).label, X_LABELS[spec.get("x", "epoch")]
+    titles, shared = [panel.get("title", "") for panel in spec["panels"]], spec.get("share_y", False)
+    figure, panels, columns = panels_of(len(titles), _COLUMNS, _PANEL_HEIGHT, 0.4, spec.get("title"), shared)
     styles = _styles(curves, axes)
-    for i, (panel, title) in enumerate(zip(panels, titles, strict=False)):
+    for i, (panel, title) in enumerate(zip(panels, titles, strict=True)):
         for curve in (curve for curve in curves if curve.panel == title):
             (_draw_points if curve.cited else _draw_line)(panel, curve, styles[curve.label])
-        panel.grid(axis="y", color="0.9", linewidth=0.5)
-        panel.set_axisbelow(True)
-        panel.set_xlabel(X_LABELS[x])
-        if i % columns == 0 or not spec.get("share_y", False):
-            panel.set_ylabel(metric_of(metric).label)
-        panel.set_title(title, loc="left")
+        finish(panel, x_label, measure if i % columns == 0 or not shared else "", title)
     draw_chance(dict(zip(panels, chances, strict=False)))
-    for panel in panels[len(titles) :]:
-        panel.set_axis_off()
-    handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
-    columns = min(len(handles), legend_columns(handles, figure.get_figwidth()))
+    handles = handles_of(panels)
+    columns = min(len(handles), legend_columns(handles, WIDTH))
     figure.legend(handles.values(), handles.keys(), frameon=False, loc="outside lower center", ncols=columns)
-    if "title" in spec:
-        figure.suptitle(spec["title"], fontsize=9)
     return figure
 
 

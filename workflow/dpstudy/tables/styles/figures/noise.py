@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from dpstudy.core.errors import StudyError
 from dpstudy.tables.keys import EPSILONS, TEXT, mapping, several
 from dpstudy.tables.palette import COLOURS, MARKERS
+from dpstudy.tables.panels import decades, finish, panels_of
 from dpstudy.tables.style import Drawn, FigureStyle, Study, nothing
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ CSV_HEADER = (
 )  # fmt: skip
 X_LABELS = {"epsilon": "privacy budget ε", "sampling_rate": "sampling rate B/n"}
 Y_LABEL = "noise multiplier σ\n(noise on the sum / bound on a record's gradient)"
-_WIDTH, _HEIGHT = 6.3, 3.6
+_HEIGHT = 3.6
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,9 @@ def _fitted(line: Series, rate: float) -> float | str:
 
 def draw(lines: list[Series], spec: dict) -> Figure:
     """The figure: both axes logarithmic, fitted curves dashed."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import NullFormatter
 
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
-    panel = figure.subplots()
+    figure, (panel,), _ = panels_of(1, 1, _HEIGHT)
     for number, line in enumerate(lines):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         known = [point for point in line.points if point[3]]
@@ -108,15 +107,10 @@ def draw(lines: list[Series], spec: dict) -> Figure:
     panel.set_xscale("log")
     panel.set_yscale("log")
     for axis in (panel.xaxis, panel.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        decades(axis)
         axis.set_minor_formatter(NullFormatter())
-    panel.grid(color="0.9", linewidth=0.5)
-    panel.set_axisbelow(True)
-    panel.set_xlabel(X_LABELS[spec["x"]])
-    panel.set_ylabel(Y_LABEL)
-    if "title" in spec:
-        panel.set_title(spec["title"], loc="left")
+    finish(panel, X_LABELS[spec["x"]], Y_LABEL, spec.get("title", ""))
+    panel.grid(axis="x", color="0.9", linewidth=0.5)
     figure.legend(frameon=False, loc="outside lower center", ncols=3)
     return figure
 

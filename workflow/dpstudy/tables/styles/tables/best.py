@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.accuracies import printed
 from dpstudy.tables.checks import check_published, check_rows
-from dpstudy.tables.keys import COUNTERPARTS, GROUPS, PUBLISHED, row_schema
+from dpstudy.tables.keys import GROUPED
 from dpstudy.tables.layout import Cell, Row, Table, lay_out
 from dpstudy.tables.names import datasets_of
 from dpstudy.tables.numbers import over_seeds, signed
@@ -78,10 +78,8 @@ def lay_best(name: str, spec: dict, results: Results) -> tuple[Table, list[Line]
 def _without_published(spec: dict) -> dict:
     """The spec without the filters that name a published number for each row."""
     bare = {key: value for key, value in spec.items() if key not in ("published", "counterparts")}
-    for kind in ("groups", "rows"):
-        if kind in spec:
-            bare[kind] = [{key: part[key] for key in part if key != "published"} for part in spec[kind]]
-    return bare
+    parts = {kind: spec[kind] for kind in ("groups", "rows") if kind in spec}
+    return bare | {kind: [{k: row[k] for k in row if k != "published"} for row in of] for kind, of in parts.items()}
 
 
 def _sheet(table: Table, lines: list[Line]) -> Sheet:
@@ -106,7 +104,7 @@ def _texts(found: Line, table: Table, beside: bool, first: bool) -> tuple[str, .
     if row is not None and cell is not None:
         digits = table.digits_of(cell)
         value = f"{cell.ours:.{digits}f}" + (f" ± {cell.std:.{digits}f}" if cell.seeds > 1 else "")
-        ours = (value, row.label, _text(row.epochs), row.group or row.features)
+        ours = (value, row.label, "" if row.epochs is None else str(row.epochs), row.group or row.features)
         if found.difference is not None:
             difference = f" ({signed(found.difference, digits)})".replace("-", "−")
     texts = [found.dataset if first else "", "∞" if found.epsilon == "inf" else found.epsilon]
@@ -118,22 +116,16 @@ def _texts(found: Line, table: Table, beside: bool, first: bool) -> tuple[str, .
     return tuple(texts)
 
 
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
-
-
 def _notes(table: Table, lines: list[Line]) -> list[str]:
     spread = over_seeds(table.statistic, (line.cell.seeds for line in lines if line.cell))
-    rows = len(table.rows)
     sentences = [
-        f"Ours: the best {spread} among {rows} rows, of the cells whose ε is proved; the choice was made on the test "
-        "split, as in the paper, and is optimistic."
+        f"Ours: the best {spread} among {len(table.rows)} rows, of the cells whose ε is proved; the choice was made on "
+        "the test split, as in the paper, and is optimistic."
     ]
-    sources = dict.fromkeys(f"{line.published.paper}, Table {line.published.table}" for line in lines if line.published)
-    if sources:
+    published = [line.published for line in lines if line.published]
+    if sources := dict.fromkeys(f"{one.paper}, Table {one.table}" for one in published):
         sentences.append(f"Published: {'; '.join(sources)}, method and epochs, in brackets ours minus published.")
-    cited = dict.fromkeys(line.previous.source for line in lines if line.previous)
-    if cited:
+    if cited := dict.fromkeys(line.previous.source for line in lines if line.previous):
         sentences.append(f"Previous: state of the art before that, {'; '.join(cited)}.")
     return [*sentences, *table.facts, *remarks(table)]
 
@@ -159,12 +151,7 @@ def _check(place: str, spec: dict, study: Study) -> None:
 
 
 STYLE = TableStyle(
-    keys={
-        "groups": GROUPS,
-        "rows": row_schema("dataset", "features", "entry", "label", "epochs", "published", required=("entry",)),
-        "published": PUBLISHED,
-        "counterparts": COUNTERPARTS,
-    },
+    keys=GROUPED,
     check=_check,
     documents=audited_documents,
     table=_table,

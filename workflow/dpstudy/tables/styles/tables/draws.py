@@ -24,10 +24,8 @@ from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells, scored_documents
 
-CSV_HEADER = (
-    *("features", "entry", "epsilon", "certified_epsilon", "guarantee", "draws", "seeds"),
-    *("mean", "std", "low", "high"),
-)
+_KIND = ("features", "entry", "epsilon")
+CSV_HEADER = (*_KIND, "certified_epsilon", "guarantee", "draws", "seeds", "mean", "std", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -95,22 +93,14 @@ def _sheet(name: str, spec: dict, results: Results, epsilons: list[str], found: 
         ends = [interval_text(mean.interval, digits) if mean else "" for mean in means]
         blocks.append(((line_label(row), *texts), ("interval", *ends)))
     heads = ["ε = ∞" if epsilon == "inf" else f"ε = {epsilon}" for epsilon in epsilons]
-    return Sheet(
-        name,
-        spec.get("caption", ""),
-        ("Method", *heads),
-        "l" + "c" * len(heads),
-        tuple(blocks),
-        _notes(name, spec, results, found),
-    )
+    notes = _notes(name, spec, results, found)
+    return Sheet(name, spec.get("caption", ""), ("Method", *heads), "l" + "c" * len(heads), tuple(blocks), notes)
 
 
 def _certified(epsilons: list[str], found: Mapping) -> tuple[tuple[str, ...], ...]:
-    certified: list[str] = []
-    for epsilon in epsilons:
-        known = [mean.certified for key, mean in found.items() if mean and key[2] == epsilon and mean.certified]
-        certified.append(upper_bound(max(known)) if known else "–")
-    return (("certified ε at most, of one draw", *certified),)
+    known = [(key[2], mean.certified) for key, mean in found.items() if mean and mean.certified]
+    most = [max((certified for at, certified in known if at == epsilon), default=None) for epsilon in epsilons]
+    return (("certified ε at most, of one draw", *("–" if one is None else upper_bound(one) for one in most)),)
 
 
 def _notes(name: str, spec: dict, results: Results, found: Mapping) -> tuple[str, ...]:
@@ -143,15 +133,11 @@ def _check(place: str, spec: dict, study: Study) -> None:
         raise StudyError(f"{place}.datasets: {twice!r} has the splits.draw of another; number each anew")
 
 
-def _documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
-    return scored_documents(crossed_cells(spec, study), study)
-
-
 STYLE = TableStyle(
     keys={"rows": row_schema("features", "entry", "label")},
     needs=("rows",),
     check=_check,
-    documents=_documents,
+    documents=lambda spec, study: scored_documents(crossed_cells(spec, study), study),
     table=_table,
     names=True,
 )

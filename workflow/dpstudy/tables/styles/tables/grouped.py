@@ -3,12 +3,13 @@
 The non-private column comes first; published values stand below ours.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.accuracies import printed
 from dpstudy.tables.checks import check_published, check_rows
-from dpstudy.tables.keys import COUNTERPARTS, GROUPS, PUBLISHED, row_schema
+from dpstudy.tables.grouping import by_key
+from dpstudy.tables.keys import GROUPED
 from dpstudy.tables.layout import Cell, Row, Table, lay_out
 from dpstudy.tables.leading import leader
 from dpstudy.tables.markup import escape, line, minipage
@@ -48,25 +49,18 @@ def best_cells(table: Table) -> tuple[set[Cell], set[Cell]]:
     merit = metric_of(table.metric).merit
     for rows in blocks(table).values():
         for cells in zip(*(row.cells for row in rows), strict=True):
-            known = {
-                cell: cell.published.value for cell in cells if cell.published and cell.published.value is not None
-            }
             best = leader((cell for cell in cells if cell.competes), table.statistic, merit)
             ours |= {best} if best else set()
-            published |= _best(known, merit)
+            printed_there = {cell: cell.published.value for cell in cells if cell.published}
+            known = [value for value in printed_there.values() if value is not None]
+            most = max(known, key=merit, default=None)
+            published |= {cell for cell, value in printed_there.items() if value is not None and value == most}
     return ours, published
-
-
-def _best(values: Mapping[Cell, float], merit: Callable[[float], float]) -> set[Cell]:
-    return {cell for cell, value in values.items() if value == max(values.values(), key=merit)}
 
 
 def blocks(table: Table) -> dict[tuple[str, str], list[Row]]:
     """(data set, group) -> its rows, in order."""
-    rows_by_group: dict[tuple[str, str], list[Row]] = {}
-    for row in table.rows:
-        rows_by_group.setdefault((row.dataset, row.group), []).append(row)
-    return rows_by_group
+    return by_key(table.rows, lambda row: (row.dataset, row.group))
 
 
 def to_latex(table: Table) -> str:
@@ -189,12 +183,7 @@ def _check(place: str, spec: dict, study: Study) -> None:
 
 
 STYLE = TableStyle(
-    keys={
-        "groups": GROUPS,
-        "rows": row_schema("dataset", "features", "entry", "label", "epochs", "published", required=("entry",)),
-        "published": PUBLISHED,
-        "counterparts": COUNTERPARTS,
-    },
+    keys=GROUPED,
     needs=("groups", "rows"),
     check=_check,
     documents=audited_documents,
