@@ -106,9 +106,19 @@ def published_rows(path: str | os.PathLike, paper: str) -> list[dict[str, str]]:
     Raises:
         StudyError: the file is missing.
     """
+    return [row for _, row in numbered_rows(path) if row["paper"] == paper]
+
+
+def numbered_rows(path: str | os.PathLike) -> list[tuple[int, dict[str, str]]]:
+    """Each row of a published CSV file with its line number there.
+
+    Raises:
+        StudyError: the file is missing.
+    """
     try:
         with open(path, encoding="utf-8", newline="") as file:
-            return [row for row in csv.DictReader(file) if row["paper"] == paper]
+            reader = csv.DictReader(file)
+            return [(reader.line_num, row) for row in reader]
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file; it belongs to the repository, restore it") from None
 
@@ -159,10 +169,4 @@ def _published(row: dict[str, str]) -> Published:
 
 @functools.cache
 def _rows() -> list[tuple[int, dict[str, str]]]:
-    """Each row with its line number in the file."""
-    try:
-        with open(RESULTS, encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            return [(reader.line_num, row) for row in reader]
-    except FileNotFoundError:
-        raise StudyError(f"{RESULTS}: no such file; it belongs to the repository, restore it") from None
+    return numbered_rows(RESULTS)
