@@ -3,7 +3,7 @@
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.summary import values_by_cell
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.tables.accuracies import CSV_HEADER, MEANINGS, csv_row, notes
+from dpstudy.tables.accuracies import CSV_HEADER, csv_row, mark_of, marks, notes
 from dpstudy.tables.checks import check_any, check_published
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import PUBLISHED, TEXT, mapping, row_schema, several
@@ -64,38 +64,25 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
 
 def _sheet(table: Table) -> Sheet:
     heads = table.heads
-    block = tuple(text for row in table.rows for text in _rows(row, table))
-    used = {_mark(cell) for row in table.rows for cell in row.cells}
-    sentences = notes(table, ", in brackets")
-    sentences += [f"{mark} {MEANINGS[guarantee]}." for guarantee, mark in _MARKS.items() if mark in used]
-    sentences += _certified(table, heads)
-    return Sheet(
-        table.name, table.caption, ("Method", *heads), "l" + "c" * len(heads), (block,), notes=tuple(sentences)
-    )
-
-
-def _rows(row: Row, table: Table) -> list[tuple[str, ...]]:
-    """A row of the table, and its intervals below it."""
-    rows = [(row.label, *(_text(cell, table.digits_of(cell)) for cell in row.cells))]
-    if row.has_intervals:
-        rows.append(("interval", *(interval_text(cell.interval, table.digits_of(cell)) for cell in row.cells)))
-    return rows
+    block: list[tuple[str, ...]] = []
+    for row in table.rows:
+        block.append((row.label, *(_text(cell, table.digits_of(cell)) for cell in row.cells)))
+        if row.has_intervals:
+            block.append(("interval", *(interval_text(cell.interval, table.digits_of(cell)) for cell in row.cells)))
+    told = [f"{_MARKS[guarantee]} {text}." for guarantee, text in marks(table).items()]
+    sentences = (*notes(table, ", in brackets"), *told, *_certified(table, heads))
+    return Sheet(table.name, table.caption, ("Method", *heads), "l" + "c" * len(heads), (tuple(block),), sentences)
 
 
 def _text(cell: Cell, digits: int) -> str:
     text = "–"
     if cell.ours is not None:
         spread = f" ± {cell.std:.{digits}f}" if cell.seeds > 1 else ""
-        text = f"{cell.ours:.{digits}f}{spread}{_mark(cell)}"
+        text = f"{cell.ours:.{digits}f}{spread}{_MARKS.get(mark_of(cell, None), '')}"
     if cell.published is None:
         return text
     bounded = cell.published.value is None
     return f"{text} ({f'≤ {cell.published.at_most:g}' if bounded else cell.published.text})"
-
-
-def _mark(cell: Cell) -> str:
-    """What is less than proved is marked; that nothing is guaranteed at epsilon = inf goes without saying."""
-    return "" if cell.ours is None or cell.epsilon == "inf" else _MARKS.get(cell.guarantee or "", "")
 
 
 def _certified(table: Table, heads: tuple[str, ...]) -> list[str]:
