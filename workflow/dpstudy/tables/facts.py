@@ -9,9 +9,9 @@ from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.grouping import by_key
 from dpstudy.tables.names import private_tests
 from dpstudy.tables.results import Results
+from dpstudy.tables.selecting import AXES
 from dpstudy.tables.words import ADJACENCIES
 
-_AXES = ("dataset", "features", "entry", "epsilon")
 _UNITS = {"record": "record", "subject": "person"}
 
 
@@ -19,7 +19,7 @@ def facts_of(cells: Iterable[str], results: Results) -> tuple[str, ...]:
     """A sentence of facts for each data set of these cells, given by name."""
     seeds: dict[str, set[int]] = {name: set() for name in cells}
     for row in results.summary:
-        seeds.get(cell_name(*(row[axis] for axis in _AXES)), set()).add(row["seed"])
+        seeds.get(cell_name(*(row[axis] for axis in AXES)), set()).add(row["seed"])
     counted = [(name.partition("/")[0], name, len(cell_seeds)) for name, cell_seeds in seeds.items() if cell_seeds]
     return facts(counted, results, private_tests((dataset for dataset, *_ in counted), results.axes))
 

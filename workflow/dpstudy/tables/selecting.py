@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_AXES = {"dataset": "datasets", "features": "features", "entry": "entries", "epsilon": "epsilons"}
+# Axis of a cell -> the key of a spec that names several of it.
+AXES = {"dataset": "datasets", "features": "features", "entry": "entries", "epsilon": "epsilons"}
 Pattern = dict[str, list[str]]
 
 
@@ -19,7 +20,7 @@ def named(part: Mapping) -> Pattern:
     >>> named({"datasets": ["a", "b"], "entry": "ls", "label": "DP-LS"})
     {'dataset': ['a', 'b'], 'entry': ['ls']}
     """
-    given = {axis: part.get(axis, part.get(several)) for axis, several in _AXES.items()}
+    given = {axis: part.get(axis, part.get(several)) for axis, several in AXES.items()}
     return {axis: listed(names) for axis, names in given.items() if names is not None}
 
 
