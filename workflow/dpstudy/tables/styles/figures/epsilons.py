@@ -49,17 +49,13 @@ def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
         for line in series
         for epsilon, *rest in line.points
     )
-    figure = draw(series, results.axes, _axis(metric, spec), spec.get("title", ""), intervals, chances)
+    measure = metric_of(metric).label + (f", gain over {spec['gain_over']}" if gains else "")
+    figure = draw(series, results.axes, measure, spec.get("title", ""), intervals, chances)
     return Drawn(CSV_HEADER, rows, figure)
 
 
 def _interval(line: Series, epsilon: str, intervals: Intervals) -> tuple[float, float] | None:
     return intervals.get(cell_name(line.dataset, line.features, line.entry, epsilon))
-
-
-def _axis(metric: str, spec: dict) -> str:
-    label = metric_of(metric).label
-    return f"{label}, gain over {spec['gain_over']}" if "gain_over" in spec else label
 
 
 def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[dict]) -> list[Series]:
@@ -213,12 +209,10 @@ def _mark_epsilons(panel: Axes, positions: dict[str, float], marked: set[str]) -
     if "inf" in positions and len(positions) > 1:
         between = (positions["inf"] * sorted(positions.values())[-2]) ** 0.5
         panel.axvline(between, color="0.75", linewidth=0.6, linestyle=(0, (4, 3)))
-        slashes: dict[str, Any] = {"marker": [(-0.5, -1), (0.5, 1)], "markersize": 6, "markeredgewidth": 0.6}
+        slash: dict[str, Any] = {"marker": [(-0.5, -1), (0.5, 1)], "markersize": 6, "markeredgewidth": 0.6}
+        slash |= {"transform": panel.get_xaxis_transform(), "clip_on": False, "linestyle": "none", "color": "0.2"}
         for factor in (0.985, 1.015):
-            x = between * factor
-            panel.plot(
-                [x], [0], transform=panel.get_xaxis_transform(), clip_on=False, linestyle="none", color="0.2", **slashes
-            )
+            panel.plot([between * factor], [0], **slash)
 
 
 def _check(place: str, spec: dict, study: Study) -> None:

@@ -5,6 +5,7 @@ No cell is read. Written as PDF, PNG and CSV.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from dpstudy.tables.results import Results
 
 CSV_HEADER = (
-    "series", "algorithm", "accounting", "epsilon", "delta", "epochs", "records", "batch_size", "sampling_rate",
-    "noise_multiplier", "fitted",
-)  # fmt: skip
+    *("series", "algorithm", "accounting", "epsilon", "delta", "epochs", "records", "batch_size", "sampling_rate"),
+    *("noise_multiplier", "fitted"),
+)
 X_LABELS = {"epsilon": "privacy budget ε", "sampling_rate": "sampling rate B/n"}
 Y_LABEL = "noise multiplier σ\n(noise on the sum / bound on a record's gradient)"
 _HEIGHT = 3.6
@@ -68,15 +69,13 @@ def collect(series: Mapping, noise: Mapping, x: str) -> Series:
     from dpstudy.privacy.noise_levels import noise_level
 
     delta, facts = float(noise["delta"]), {key: noise[key] for key in ("records", "epochs")}
-    points = []
-    for epsilon in series["epsilons"]:
-        for batch in series["batch_sizes"]:
-            try:
-                how = series["algorithm"], series["accounting"]
-                level = noise_level(*how, epsilon, delta, batch_size=batch, **facts)
-            except StudyError:
-                level = None
-            points.append((epsilon, batch, batch / noise["records"], level))
+    points, how = [], (series["algorithm"], series["accounting"])
+    for epsilon, batch in itertools.product(series["epsilons"], series["batch_sizes"]):
+        try:
+            level = noise_level(*how, epsilon, delta, batch_size=batch, **facts)
+        except StudyError:
+            level = None
+        points.append((epsilon, batch, batch / noise["records"], level))
     constant = None
     if x == "sampling_rate":
         ratios = [math.log(level / math.sqrt(rate)) for _, _, rate, level in points if level]

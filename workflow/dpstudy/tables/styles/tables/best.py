@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.accuracies import printed
 from dpstudy.tables.checks import check_published, check_rows
+from dpstudy.tables.grouping import grouped
 from dpstudy.tables.keys import GROUPED
 from dpstudy.tables.layout import Cell, Row, Table, lay_out
 from dpstudy.tables.names import datasets_of
@@ -86,16 +87,10 @@ def _sheet(table: Table, lines: list[Line]) -> Sheet:
     beside = any(line.previous or line.published for line in lines)
     header = ("Data set", "ε", *(("Previous",) if beside else ()), "Ours", "Method", "Epochs", "Features")
     header += ("Published", "by", "from") if beside else ()
-    datasets = dict.fromkeys(line.dataset for line in lines)
-    blocks = [[line for line in lines if line.dataset == dataset] for dataset in datasets]
-    return Sheet(
-        table.name,
-        table.caption,
-        header,
-        "lr" + "r" * beside + "rlrl" + "rll" * beside,
-        tuple(tuple(_texts(line, table, beside, line is block[0]) for line in block) for block in blocks),
-        tuple(_notes(table, lines)),
-    )
+    columns = "lr" + "r" * beside + "rlrl" + "rll" * beside
+    blocks = grouped(lines, lambda line: line.dataset)
+    texts = tuple(tuple(_texts(line, table, beside, line is block[0]) for line in block) for block in blocks)
+    return Sheet(table.name, table.caption, header, columns, texts, tuple(_notes(table, lines)))
 
 
 def _texts(found: Line, table: Table, beside: bool, first: bool) -> tuple[str, ...]:

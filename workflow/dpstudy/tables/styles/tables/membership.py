@@ -7,7 +7,7 @@ from dpstudy.tables.checks import check_published
 from dpstudy.tables.keys import row_schema
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle
+from dpstudy.tables.style import Printed, TableStyle
 
 _SETTING = ("canary", "learning_rate", "clipping_norm", "steps")
 _FACTS = ("records", "delta", "epsilon_certified", "runs", "confidence")
@@ -56,14 +56,10 @@ def _setting(chosen: dict) -> str:
     return f"z {chosen['canary']}, rate {chosen['learning_rate']:g}, C {chosen['clipping_norm']:g}{steps}"
 
 
-def _check(place: str, spec: dict, study: Study) -> None:
-    check_published(place, spec, study)
-
-
 STYLE = TableStyle(
     keys={"rows": row_schema("dataset", "features", "entry", "label", "epochs", "published")},
     needs=("rows",),
-    check=_check,
+    check=check_published,
     documents=attacked_documents,
     table=_table,
 )

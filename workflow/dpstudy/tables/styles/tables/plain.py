@@ -13,15 +13,16 @@ from dpstudy.tables.style import Printed, Study, TableStyle, audited_documents
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
     table = lay_out(name, spec, results)
-    return Printed(
-        CSV_HEADER, (csv_row(cell, table) for row in table.rows for cell in row.cells), latex=to_latex(table)
-    )
+    rows = (csv_row(cell, table) for row in table.rows for cell in row.cells)
+    return Printed(CSV_HEADER, rows, latex=to_latex(table))
 
 
 def to_latex(table: Table) -> str:
     """The table as a LaTeX float."""
     columns = table.columns
     wide = len(columns) > 5
+    targets = (r"$\infty$" if column.epsilon == "inf" else column.epsilon for column in columns)
+    certified = ("--" if column.certified is None else upper_bound(column.certified) for column in columns)
     lines = [
         r"\begin{table}",
         r"\centering",
@@ -31,12 +32,13 @@ def to_latex(table: Table) -> str:
         rf"\label{{tab:{table.name}}}",
         rf"\begin{{tabular}}{{l{'c' * len(columns)}}}",
         r"\toprule",
-        line([r"target $\varepsilon$", *(_epsilon(column.epsilon) for column in columns)]),
-        line([r"\quad certified $\varepsilon\leq$", *(_certified(column) for column in columns)]),
+        line([r"target $\varepsilon$", *targets]),
+        line([r"\quad certified $\varepsilon\leq$", *certified]),
         line([r"\quad guarantee", *(column.guarantee or "--" for column in columns)]),
     ]
     if any(column.audited is not None for column in columns):
-        lines.append(line([r"\quad attacked $\varepsilon\geq$", *(_audited(column) for column in columns)]))
+        audited = ("--" if one.audited is None else lower_bound(one.audited, places=2) for one in columns)
+        lines.append(line([r"\quad attacked $\varepsilon\geq$", *audited]))
     for dataset in table.datasets:
         lines.append(r"\midrule")
         if len(table.datasets) > 1:
@@ -55,18 +57,6 @@ def to_latex(table: Table) -> str:
         lines.append(r"\midrule")
     lines += [r"\bottomrule", r"\end{tabular}", *_notes(table), r"\end{table}"]
     return "\n".join(lines) + "\n"
-
-
-def _epsilon(epsilon: str) -> str:
-    return r"$\infty$" if epsilon == "inf" else epsilon
-
-
-def _certified(column: Column) -> str:
-    return "--" if column.certified is None else upper_bound(column.certified)
-
-
-def _audited(column: Column) -> str:
-    return "--" if column.audited is None else lower_bound(column.audited, places=2)
 
 
 def _ours(cell: Cell, column: Column, table: Table, wide: bool) -> str:

@@ -4,6 +4,7 @@ Minimum, maximum, median and median absolute deviation, on the validation split:
 """
 
 from dpstudy.tables.checks import check_searches
+from dpstudy.tables.grouping import by_key
 from dpstudy.tables.keys import SEARCHES
 from dpstudy.tables.results import Results
 from dpstudy.tables.selecting import searched
@@ -28,10 +29,11 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
 def _sheet(name: str, spec: dict, rows: list[Found]) -> Sheet:
     """A block a data set."""
     header = ("Data set", "Model", "Trials", "Min", "Max", "Median", "MAD", "Published: min", "max", "median", "MAD")
-    blocks = []
-    for dataset in dict.fromkeys(row.dataset for row in rows):
-        block = [row for row in rows if row.dataset == dataset]
-        blocks.append(tuple(_line(row, dataset if i == 0 else "") for i, row in enumerate(block)))
+    by_dataset = by_key(rows, lambda row: row.dataset)
+    blocks = [
+        tuple(_line(row, "" if number else dataset) for number, row in enumerate(block))
+        for dataset, block in by_dataset.items()
+    ]
     notes = [
         "Ours: accuracy (%) on the validation split, which is all that a search sees; published: on the test split. No "
         "ledger covers a search that is not paid for, nor what it shows of validation records."
