@@ -155,11 +155,6 @@ def keeps(ledger: Mapping, epsilon: float) -> bool:
     return math.isinf(epsilon) or (ledger["guarantee"] == "proved" and ledger["epsilon"] <= epsilon)
 
 
-def accuracy(run: Run) -> Value | None:
-    """The accuracy of a run."""
-    return run.accuracy
-
-
 def on_training(run: Run) -> Value | None:
     """A cell's accuracy on its training records; None where the study does not measure it."""
     return _over_seeds(run, lambda row: row[ON_TRAINING])
@@ -182,9 +177,12 @@ def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
     return Value(mean, std / math.sqrt(len(numbers)) if len(numbers) > 1 else None)
 
 
-def printed_value(row: Mapping[str, str], runs: int = 5) -> Value:
-    """A printed number; its standard deviation over so many runs gives a standard error, without one it is exact."""
-    return Value(float(row["value"]), float(row["std"]) / math.sqrt(runs) if row["std"] else 0.0)
+def printed_value(row: Mapping[str, str]) -> Value:
+    """A printed number; its standard deviation over five runs gives a standard error, without one it is exact."""
+    return Value(float(row["value"]), float(row["std"]) / math.sqrt(5) if row["std"] else 0.0)
+
+
+accuracy: Callable[[Run], Value | None] = attrgetter("accuracy")
 
 
 def up(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:
