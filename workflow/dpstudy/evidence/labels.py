@@ -71,9 +71,7 @@ def _compared(value: float, row: Measured, printed: Mapping[str, str], noise: st
 
 
 def labels(
-    lines: Mapping[int, Mapping[str, str]],
-    places: Mapping[int, Sequence[Place]],
-    measured: Iterable[Measured],
+    lines: Mapping[int, Mapping[str, str]], places: Mapping[int, Sequence[Place]], measured: Iterable[Measured]
 ) -> dict[int, Label]:
     """Line number -> the status of every printed number.
 
