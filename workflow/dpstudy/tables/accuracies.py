@@ -72,15 +72,14 @@ def printed(published: Published | None) -> float | str | None:
     return f"<={published.at_most:g}"
 
 
+def fields_beside(published: Published | None, difference: float | None) -> tuple:
+    """CSV fields of what stands beside a cell: what is published, its standard deviation, and ours minus that."""
+    rounded = None if difference is None else round(difference, 6)
+    return printed(published), published and published.std, rounded
+
+
 def csv_row(cell: Cell, table: Table) -> tuple:
     """A cell as a CSV line with the columns of `CSV_HEADER`."""
-    published = cell.published
-    return (
-        *(cell.dataset, cell.features, cell.entry, cell.epsilon, cell.certified, cell.guarantee, table.statistic),
-        *(cell.ours, cell.std, cell.seeds),
-        printed(published),
-        published and published.std,
-        None if cell.difference is None else round(cell.difference, 6),
-        *(cell.interval or (None, None)),
-        cell.audited,
-    )
+    place = (cell.dataset, cell.features, cell.entry, cell.epsilon, cell.certified, cell.guarantee, table.statistic)
+    ours, ends = (cell.ours, cell.std, cell.seeds), cell.interval or (None, None)
+    return (*place, *ours, *fields_beside(cell.published, cell.difference), *ends, cell.audited)

@@ -7,7 +7,7 @@ from dpstudy.data.bands import group_names
 from dpstudy.schema.messages import check_known
 from dpstudy.tables.published import combine, find_all, lookup
 from dpstudy.tables.selecting import AXES, cell_path, listed
-from dpstudy.tables.style import Study, Style
+from dpstudy.tables.style import Study, Style, crossed_cells
 
 # Lists in a spec that name data sets, entries and the like, and what they call them: key -> in the config, in messages.
 _PARTS = ("groups", "rows", "columns", "models", "controls")
@@ -45,7 +45,7 @@ def check_selected(where: str, spec: dict, style: Style, study: Study) -> None:
         raise StudyError(f"{where}.metric: {spec['metric']!r} is not among evaluation.metrics {metrics}")
 
 
-def check_rows(where: str, spec: dict) -> None:
+def check_rows(where: str, spec: dict, study: Study) -> None:
     """Check that rows, or the groups that they are in, name their features.
 
     Raises:
@@ -78,6 +78,11 @@ def check_any(where: str, cells: Sequence[str]) -> None:
     """
     if not cells:
         raise StudyError(f"{where}: the study has none of its cells; 'cells' leaves them out")
+
+
+def check_crossed(where: str, spec: dict, study: Study) -> None:
+    """As `check_any` of the cells of all combinations of a spec's rows and columns."""
+    check_any(where, crossed_cells(spec, study))
 
 
 def check_column(where: str, spec: dict, study: Study) -> None:

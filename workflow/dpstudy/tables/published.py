@@ -159,12 +159,8 @@ def _matching(where: dict[str, str]) -> list[tuple[int, dict[str, str]]]:
 
 
 def _published(row: dict[str, str]) -> Published:
-    return Published(
-        text=row["value"],
-        value=float(row["value"]) if row["value"] else None,
-        std=float(row["std"]) if row["std"] else None,
-        **{key: row[key] for key in _COPIED},
-    )
+    value, std = (float(row[key]) if row[key] else None for key in ("value", "std"))
+    return Published(row["value"], value, std, **{key: row[key] for key in _COPIED})
 
 
 @functools.cache

@@ -24,9 +24,9 @@ def named(part: Mapping) -> Pattern:
     return {axis: listed(names) for axis, names in given.items() if names is not None}
 
 
-def crossed(spec: Mapping, kinds: Iterable[str] = ("groups", "rows", "columns")) -> list[Pattern]:
+def crossed(spec: Mapping) -> list[Pattern]:
     """The patterns of each combination of a spec's groups, rows and columns."""
-    parts = [spec[kind] for kind in kinds if kind in spec]
+    parts = [spec[kind] for kind in ("groups", "rows", "columns") if kind in spec]
     return [both for each in itertools.product(*parts) if (both := meet(map(named, each))) is not None]
 
 

@@ -62,11 +62,8 @@ def draw_curves(name: str, spec: dict, results: Results) -> Drawn:
         StudyError: a cell has no such metric, or x is the epsilon of a cell without noise.
     """
     metric, x = spec.get("metric", "top1"), spec.get("x", "epoch")
-    curves = [
-        _read(f"figure {name}", panel.get("title", ""), line, x, metric, results)
-        for panel in spec["panels"]
-        for line in panel["lines"]
-    ]
+    lines = [(panel.get("title", ""), line) for panel in spec["panels"] for line in panel["lines"]]
+    curves = [_read(f"figure {name}", title, line, x, metric, results) for title, line in lines]
     curves += [_cited(spec["panels"][0].get("title", ""), row, metric) for row in spec.get("cited", [])]
     rows = (
         (curve.panel, curve.label, *curve.cell.values(), step, where, metric, *rest)
@@ -97,11 +94,8 @@ def _read(where: str, panel: str, line: dict, x: str, metric: str, results: Resu
 
 def _cited(panel: str, row: dict, metric: str) -> Curve:
     """What a paper prints, without a cell or a step."""
-    points = tuple(
-        ("", epsilon, printed.value, printed.std, 0)
-        for epsilon, printed in along_epsilon({"metric": metric, **row["published"]})
-        if printed.value is not None
-    )
+    printed = along_epsilon({"metric": metric, **row["published"]})
+    points = tuple(("", e, one.value, one.std, 0) for e, one in printed if one.value is not None)
     return Curve(panel, row["label"], dict.fromkeys(AXES, ""), points)
 
 

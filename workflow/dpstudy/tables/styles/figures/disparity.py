@@ -13,13 +13,13 @@ from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.tables.bars import INTERVALS, bar, lengths
 from dpstudy.tables.chance import chance_level, draw_chance
-from dpstudy.tables.checks import check_any, check_column
+from dpstudy.tables.checks import check_column, check_crossed
 from dpstudy.tables.keys import COLUMN, EPSILONS, TEXT, row_schema
 from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.palette import COLOURS, MARKERS
 from dpstudy.tables.panels import WIDTH, finish, handles_of, panels_of
 from dpstudy.tables.remarks import figure_remarks
-from dpstudy.tables.style import Drawn, FigureStyle, Study, crossed_cells
+from dpstudy.tables.style import Drawn, FigureStyle
 from dpstudy.tables.subgroups import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
 
 if TYPE_CHECKING:
@@ -109,11 +109,6 @@ def _draw_points(panel: Axes, scores: list[Score], groups: list[str], shift: flo
     panel.errorbar(x, means, bars, label=_name(epsilon), **keywords, **style)
 
 
-def _check(place: str, spec: dict, study: Study) -> None:
-    check_column(place, spec, study)
-    check_any(place, crossed_cells(spec, study))
-
-
 def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
     metric, by = metric_of(spec.get("metric", "top1")).label, spec["column"].replace("_", " ")
     detail = f"mean over seeds, {INTERVALS}; no bar where there is none"
@@ -131,8 +126,8 @@ STYLE = FigureStyle(
         "epsilons": EPSILONS,
     },
     needs=("dataset", "rows", "column"),
-    check=_check,
-    documents=lambda spec, study: {"metrics": crossed_cells(spec, study)},
+    check=(check_column, check_crossed),
+    documents=("metrics",),
     draw=draw_disparities,
     caption=_caption,
 )

@@ -74,14 +74,11 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
     datasets = spec.get("datasets", [spec.get("dataset", axes["datasets"][0])])
     epsilons, entries = spec.get("epsilons", axes["epsilons"]), spec.get("entries", axes["entries"])
     groups = spec.get("groups") or [{"features": features} for features in spec.get("features", axes["features"])]
-    for what, names, known in (
-        ("data set", datasets, "datasets"),
-        ("features", [group["features"] for group in groups], "features"),
-        ("entry", entries, "entries"),
-        ("epsilon", [] if "cited" in spec else epsilons, "epsilons"),  # papers have epsilons of their own
-        ("features", [spec["gain_over"]] if "gain_over" in spec else [], "features"),
-    ):
-        check_names(where, what, names, axes[known])
+    check_names(where, "data set", datasets, axes["datasets"])
+    check_names(where, "features", [group["features"] for group in groups], axes["features"])
+    check_names(where, "entry", entries, axes["entries"])
+    check_names(where, "epsilon", [] if "cited" in spec else epsilons, axes["epsilons"])  # papers have their own
+    check_names(where, "features", [spec["gain_over"]] if "gain_over" in spec else [], axes["features"])
     values = values_by_cell(summary, metric)
     ours, published = [], []
     for dataset in datasets:

@@ -162,7 +162,7 @@ STYLE = FigureStyle(
     needs=("x", "noise"),
     check=_check,
     cells=nothing,
-    documents=lambda spec, study: {},
+    documents=(),
     draw=draw_noise,
     caption=lambda spec, axes, numbers: (
         "noise on a sum of gradients, in units of the bound on a record's gradient.",

@@ -250,7 +250,7 @@ STYLE = FigureStyle(
     needs=("panels", "series"),
     check=_check,
     cells=_cells,
-    documents=lambda spec, study: {"metrics": _cells(spec, study)},
+    documents=("metrics",),
     draw=draw_settings,
     caption=lambda spec, axes, numbers: measured(
         spec,

@@ -71,8 +71,7 @@ def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
         for line, mine in zip(spec["lines"], points, strict=True)
         for point in mine
     )
-    cells = (cell_path(line | {"dataset": dataset}) for line in spec["lines"] for dataset in spec["datasets"])
-    return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes, chance_level(metric, cells, results)))
+    return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes, chance_level(metric, _cells(spec), results)))
 
 
 def _label(line: dict, axes: Mapping[str, Sequence[str]]) -> str:
@@ -129,7 +128,7 @@ def _size(n: int) -> str:
     return f"{n / 1000:g}K" if n >= 1000 and n % 100 == 0 else str(n)
 
 
-def _cells(spec: Mapping, study: Study) -> list[str]:
+def _cells(spec: Mapping) -> list[str]:
     pairs = ((line, dataset) for line in spec["lines"] for dataset in spec["datasets"])
     return list(dict.fromkeys(cell_path(line | {"dataset": dataset}) for line, dataset in pairs))
 
@@ -147,8 +146,7 @@ STYLE = FigureStyle(
     },
     needs=("datasets", "lines"),
     check=_check,
-    cells=_cells,
-    documents=lambda spec, study: dict.fromkeys(("ledgers", "metrics"), _cells(spec, study)),
+    cells=lambda spec, study: _cells(spec),
     draw=draw_sizes,
     caption=lambda spec, axes, numbers: measured(
         spec, axes, numbers, "against the number of training records", f"mean over seeds, {BARS}"

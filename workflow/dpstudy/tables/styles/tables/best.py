@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dpstudy.evaluation.metrics import metric_of
-from dpstudy.tables.accuracies import printed
+from dpstudy.tables.accuracies import fields_beside, printed
 from dpstudy.tables.checks import check_published, check_rows
 from dpstudy.tables.grouping import grouped
 from dpstudy.tables.keys import GROUPED
@@ -14,7 +14,7 @@ from dpstudy.tables.published import Published, combine, find_all
 from dpstudy.tables.remarks import remarks
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, audited_documents
+from dpstudy.tables.style import AUDITED, Printed, Study, TableStyle
 
 CSV_HEADER = (
     *("dataset", "epsilon", "previous", "previous_source"),
@@ -67,11 +67,8 @@ def lay_best(name: str, spec: dict, results: Results) -> tuple[Table, list[Line]
             row, cell = max(able, key=lambda pair: merit(pair[1].number), default=(None, None))
             printed_there = find_all({"metric": table.metric, **where}, epsilon) if where else []
             previous = next((number for number in printed_there if number.source), None)
-            published = max(
-                (number for number in printed_there if not number.source and number.value is not None),
-                key=lambda number: merit(number.value or 0.0),
-                default=None,
-            )
+            own = [number for number in printed_there if not number.source and number.value is not None]
+            published = max(own, key=lambda number: merit(number.value or 0.0), default=None)
             lines.append(Line(dataset, epsilon, row, cell, previous, published))
     return table, lines
 
@@ -131,24 +128,20 @@ def _csv_row(found: Line, table: Table) -> tuple:
     if row is not None and cell is not None:
         ours = (cell.ours, cell.std, cell.seeds, cell.certified, cell.guarantee, table.statistic)
         ours += (row.entry, row.label, row.epochs, row.features)
-    beside = (published.method, published.epochs, published.pretraining) if published else (None,) * 3
-    return (
-        *(found.dataset, found.epsilon, printed(found.previous), found.previous and found.previous.source),
-        *ours,
-        *(printed(published), *beside),
-        None if found.difference is None else round(found.difference, 6),
-    )
+    by = (published.method, published.epochs, published.pretraining) if published else (None,) * 3
+    value, _, difference = fields_beside(published, found.difference)
+    previous = printed(found.previous), found.previous and found.previous.source
+    return (found.dataset, found.epsilon, *previous, *ours, value, *by, difference)
 
 
 def _check(place: str, spec: dict, study: Study) -> None:
-    check_rows(place, spec)
     check_published(place, spec, study, lambda spec, dataset: iter([()]), find_all)
 
 
 STYLE = TableStyle(
     keys=GROUPED,
-    check=_check,
-    documents=audited_documents,
+    check=(check_rows, _check),
+    documents=AUDITED,
     table=_table,
     names=True,
 )

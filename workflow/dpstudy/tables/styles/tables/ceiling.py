@@ -22,7 +22,7 @@ from dpstudy.tables.published import RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.selecting import like
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, scored_documents
+from dpstudy.tables.style import SCORED, Printed, Study, TableStyle
 
 CSV_HEADER = (
     *("kind", "dataset", "features", "method", "epochs", "epsilon", "accuracy", "std", "seeds", "ceiling", "above"),
@@ -215,6 +215,6 @@ STYLE = TableStyle(
     needs=("paper",),
     check=_check,
     cells=_cells,
-    documents=lambda spec, study: scored_documents(_cells(spec, study), study),
+    documents=SCORED,
     table=_table,
 )

@@ -110,11 +110,8 @@ def _cells(spec: Mapping, study: Study) -> list[str]:
 
 def _documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
     cells, roles = _cells(spec, study), like(study.cells, {}, _in_roles(spec))
-    return {
-        **dict.fromkeys(("ledgers", "metrics"), cells),
-        **dict.fromkeys(("curves", "audits", "black_boxes"), roles),
-        "trials": searched(spec),
-    }
+    of_cells, of_roles = dict.fromkeys(("ledgers", "metrics"), cells), ("curves", "audits", "black_boxes")
+    return of_cells | dict.fromkeys(of_roles, roles) | {"trials": searched(spec)}
 
 
 STYLE = TableStyle(

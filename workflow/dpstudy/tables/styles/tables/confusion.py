@@ -11,14 +11,14 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.evaluation.confusion import SEVERAL, WHOLE
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.tables.checks import check_any
+from dpstudy.tables.checks import check_crossed
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import row_schema
 from dpstudy.tables.names import line_label
 from dpstudy.tables.results import Results
 from dpstudy.tables.selecting import meet, named
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells, scored_documents
+from dpstudy.tables.style import SCORED, Printed, Study, TableStyle
 
 CSV_HEADER = ("dataset", "features", "entry", "epsilon", "seed", "group", "class", "told", "records")
 _MOST = 12  # classes that fit beside each other on a page
@@ -94,7 +94,6 @@ def _share(part: float, whole: float) -> str:
 
 
 def _check(place: str, spec: dict, study: Study) -> None:
-    check_any(place, crossed_cells(spec, study))
     if not study.config["evaluation"].get("confusion"):
         raise StudyError(f"{place}: the style 'confusion' needs evaluation.confusion: true")
 
@@ -102,8 +101,8 @@ def _check(place: str, spec: dict, study: Study) -> None:
 STYLE = TableStyle(
     keys={"rows": row_schema("features", "entry", "label")},
     needs=("rows",),
-    check=_check,
-    documents=lambda spec, study: scored_documents(crossed_cells(spec, study), study),
+    check=(check_crossed, _check),
+    documents=SCORED,
     table=_table,
     measures=False,
     names=True,

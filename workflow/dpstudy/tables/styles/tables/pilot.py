@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from dpstudy.core.files import read_json
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.tables.attacked import Attacked, attacked_documents, lay_membership
+from dpstudy.tables.attacked import DOCUMENTS, Attacked, lay_membership
 from dpstudy.tables.grouping import grouped
 from dpstudy.tables.keys import PAPER, row_schema
 from dpstudy.tables.published import HYPERPARAMETERS, published_rows
@@ -13,11 +13,8 @@ from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 from dpstudy.tables.style import Printed, TableStyle
 
-CSV_HEADER = (
-    *("dataset", "features", "entry", "epsilon", "records", "batch_size"),
-    *("canary", "learning_rate", "clipping_norm", "steps", "distance", "chosen"),
-)
 _TRIED = ("canary", "learning_rate", "clipping_norm", "steps")
+CSV_HEADER = ("dataset", "features", "entry", "epsilon", "records", "batch_size", *_TRIED, "distance", "chosen")
 _PRINTED = ("z", "learning_rate", "clipping_norm", "num_updates", "batch_size")  # of Table 8
 _HEADER = ("|D|", "z", "Learning rate", "C", "T", "B")
 _TABLE = "8"
@@ -81,7 +78,7 @@ def _printed(paper: str) -> list[tuple[str, ...]]:
 STYLE = TableStyle(
     keys={"rows": row_schema("dataset", "features", "entry", "label"), "paper": PAPER},
     needs=("rows",),
-    documents=attacked_documents,
+    documents=DOCUMENTS,
     table=_table,
     measures=False,
 )

@@ -17,13 +17,12 @@ CSV_HEADER = ("row", "dataset", "epsilon", "trials", "failed", *STATISTICS, *(f"
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
     searches = lay_searches(name, spec, results)
-    rows = (
-        (row.label, row.dataset, row.epsilon, len(row.values) + row.failed, row.failed)
-        + tuple(round(row.statistic(s), 4) for s in STATISTICS)
-        + tuple(row.published.get(s) for s in STATISTICS)
-        for row in searches
-    )
-    return Printed(CSV_HEADER, rows, (_sheet(name, spec, searches),))
+    return Printed(CSV_HEADER, map(_csv_row, searches), (_sheet(name, spec, searches),))
+
+
+def _csv_row(row: Found) -> tuple:
+    ours, published = (round(row.statistic(s), 4) for s in STATISTICS), map(row.published.get, STATISTICS)
+    return (row.label, row.dataset, row.epsilon, len(row.values) + row.failed, row.failed, *ours, *published)
 
 
 def _sheet(name: str, spec: dict, rows: list[Found]) -> Sheet:
@@ -54,6 +53,6 @@ STYLE = TableStyle(
     needs=("searches",),
     check=check_searches,
     cells=lambda spec, study: searched(spec),
-    documents=lambda spec, study: {"trials": searched(spec)},
+    documents=("trials",),
     table=_table,
 )

@@ -4,7 +4,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.summary import values_by_cell
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.accuracies import CSV_HEADER, csv_row, mark_of, marks, notes
-from dpstudy.tables.checks import check_any, check_published
+from dpstudy.tables.checks import check_crossed, check_published
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import PUBLISHED, TEXT, mapping, row_schema, several
 from dpstudy.tables.layout import Cell, Row, Table, cell_at
@@ -13,7 +13,7 @@ from dpstudy.tables.numbers import interval_text
 from dpstudy.tables.published import combine
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, audited_documents, crossed_cells
+from dpstudy.tables.style import AUDITED, Printed, Study, TableStyle
 
 _MARKS = {"claimed": "†", "none": "‡"}
 
@@ -45,13 +45,9 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
     metric, statistic = spec.get("metric", "top1"), spec.get("statistic", "mean")
     values, rows = values_by_cell(results.summary, metric), []
     for row in spec["rows"]:
-        cells = tuple(
-            cell_at(
-                (dataset, column["features"], row["entry"], row["epsilon"]),
-                *(values, results, combine({}, dataset, row, column), metric, statistic),
-            )
-            for column in spec["columns"]
-        )
+        filters = [(column["features"], combine({}, dataset, row, column)) for column in spec["columns"]]
+        places = [((dataset, features, row["entry"], row["epsilon"]), where) for features, where in filters]
+        cells = tuple(cell_at(place, values, results, where, metric, statistic) for place, where in places)
         label = row.get("label", f"{row['entry']}, ε = {'∞' if row['epsilon'] == 'inf' else row['epsilon']}")
         rows.append(Row(dataset, "", row["entry"], label, cells))
     if all(cell.ours is None for row in rows for cell in row.cells):
@@ -87,19 +83,12 @@ def _text(cell: Cell, digits: int) -> str:
 
 def _certified(table: Table, heads: tuple[str, ...]) -> list[str]:
     """How the epsilons of proved cells compare with those of their rows: they are certified, not aimed at."""
-    proved = [
-        (f"{row.label}, {head}", cell)
-        for row in table.rows
-        for head, cell in zip(heads, row.cells, strict=True)
-        if cell.guarantee == "proved" and cell.epsilon != "inf"
-    ]
+    pairs = [(row, *pair) for row in table.rows for pair in zip(heads, row.cells, strict=True)]
+    proved = [(row, head, cell) for row, head, cell in pairs if cell.guarantee == "proved" and cell.epsilon != "inf"]
     if not proved:
         return []
-    beyond = [
-        f"{place} (ε ≤ {upper_bound(cell.certified)})"
-        for place, cell in proved
-        if cell.certified is not None and not cell.keeps_target
-    ]
+    over = [(f"{row.label}, {head}", cell.certified) for row, head, cell in proved if not cell.keeps_target]
+    beyond = [f"{place} (ε ≤ {upper_bound(certified)})" for place, certified in over if certified is not None]
     kept = "At a finite ε, cells without a mark are proved, and certified at no more than their row's ε"
     return [f"{kept}{'; but for ' + '; '.join(beyond) if beyond else ''}."]
 
@@ -108,8 +97,6 @@ def _check(place: str, spec: dict, study: Study) -> None:
     for key in ("datasets", "epsilons"):
         if key in spec:
             raise StudyError(f"{place}.{key}: the style 'side_by_side' has one 'dataset', and an 'epsilon' a row")
-    check_any(place, crossed_cells(spec, study))
-    check_published(place, spec, study)
 
 
 STYLE = TableStyle(
@@ -121,8 +108,8 @@ STYLE = TableStyle(
         ),
     },
     needs=("dataset", "columns", "rows"),
-    check=_check,
-    documents=audited_documents,
+    check=(_check, check_crossed, check_published),
+    documents=AUDITED,
     table=_table,
     shown=lay_side_by_side,
 )
