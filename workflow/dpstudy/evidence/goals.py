@@ -61,18 +61,14 @@ def write(measured: Sequence[Measured], page: Path = PAGE) -> None:
 def _row(goal: dict, measured: Sequence[Measured]) -> tuple[str, ...]:
     if "command" in goal:
         return goal["promise"], goal["goal"], goal.get("measured", "not yet"), f"`{goal['command']}`"
-    rows = [
-        row
-        for row in measured
-        if (row.study, row.dataset, row.epsilon, row.metric)
-        == (goal["study"], goal["dataset"], goal["epsilon"], "top1")
-        and row.features == goal.get("features", row.features)
-        and row.certified
-        and float(row.certified) <= float(row.epsilon)
-    ]
+    place = (goal["study"], goal["dataset"], goal["epsilon"], "top1")
+    there = [row for row in measured if (row.study, row.dataset, row.epsilon, row.metric) == place]
+    kept = [row for row in there if row.certified and float(row.certified) <= float(row.epsilon)]
+    rows = [row for row in kept if row.features == goal.get("features", row.features)]
     best = max(rows, key=lambda row: row.mean, default=None)
-    result = "not yet" if best is None else f"{best.mean:.1f} ± {best.std:.1f}, {best.features}, {best.entry}"
-    if best is not None and best.mean < goal["at_least"]:
-        result += ", missed"
+    result = "not yet"
+    if best is not None:
+        missed = ", missed" if best.mean < goal["at_least"] else ""
+        result = f"{best.mean:.1f} ± {best.std:.1f}, {best.features}, {best.entry}{missed}"
     asked = f"{goal['at_least']} at ε = {goal['epsilon']}"
     return goal["promise"], asked, result, f"`studies/{goal['study']}.yaml`"

@@ -1,16 +1,14 @@
 """The reproduction status of each number that the papers print, by a rule, from measured.csv and a file of reasons."""
 
-import csv
 import functools
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dpstudy.core.errors import StudyError
 from dpstudy.evidence.measured import FULL, Measured
 from dpstudy.evidence.printed import CERTIFIED, Place
-from dpstudy.tables.published import RESULTS
+from dpstudy.tables.published import RESULTS, numbered_rows
 
 REPRODUCED, CONSISTENT, DIFFERS = "reproduced", "consistent", "differs"
 NOT_COMPARABLE, NEEDS, CITED = "not comparable", "needs", "cited"
@@ -73,9 +71,7 @@ def _compared(value: float, row: Measured, printed: Mapping[str, str], noise: st
 
 
 def labels(
-    lines: Mapping[int, Mapping[str, str]],
-    places: Mapping[int, Sequence[Place]],
-    measured: Iterable[Measured],
+    lines: Mapping[int, Mapping[str, str]], places: Mapping[int, Sequence[Place]], measured: Iterable[Measured]
 ) -> dict[int, Label]:
     """Line number -> the status of every printed number.
 
@@ -102,8 +98,4 @@ def reason(printed: Mapping[str, str], about: str) -> str:
 
 @functools.cache
 def _reasons(path: str | os.PathLike) -> list[dict[str, str]]:
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file; it belongs to the repository, restore it") from None
+    return [row for _, row in numbered_rows(path)]

@@ -90,8 +90,7 @@ def read(path: str | os.PathLike = MEASURED) -> list[Measured]:
 
 def merged(old: Iterable[Measured], new: Iterable[Measured]) -> list[Measured]:
     """The old and new lines in order of their studies' names; a new line replaces an old one with the same key."""
-    rows = {row.key: row for row in old}
-    rows |= {row.key: row for row in new}
+    rows = {row.key: row for row in (*old, *new)}
     return sorted(rows.values(), key=lambda row: row.study)  # stable: the cells keep the order of their study
 
 
@@ -105,9 +104,8 @@ def write(rows: Iterable[Measured], path: str | os.PathLike = MEASURED) -> None:
 
 
 def _texts(row: Measured) -> list[str]:
-    return [
-        "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value) for value in astuple(row)
-    ]
+    values = ("" if value is None else value for value in astuple(row))
+    return [f"{value:.4f}" if isinstance(value, float) else str(value) for value in values]
 
 
 def _row(line: dict) -> Measured:

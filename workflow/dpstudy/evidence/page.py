@@ -19,6 +19,7 @@ from dpstudy.evidence.together import judged_together
 from dpstudy.evidence.verdicts import MIXED, Pooled, Verdict, pool
 from dpstudy.provenance.code import WORKFLOW
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
+from dpstudy.tables.grouping import by_key
 from dpstudy.tables.published import all_lines
 
 _VERDICTS = (HOLDS, FAILS, MIXED, OPEN)
@@ -36,19 +37,7 @@ else. An interval counts seeds, test records and the printed deviation, where th
 printed one where that is said; else ours certifies the printed ε.
 
 """
-_COLUMNS = (
-    "line",
-    "paper",
-    "table",
-    "dataset",
-    "pretraining",
-    "model",
-    "method",
-    "epochs",
-    "epsilon",
-    "metric",
-    "statistic",
-)
+_COLUMNS = ("paper", "table", "dataset", "pretraining", "model", "method", "epochs", "epsilon", "metric", "statistic")
 _OURS = ("printed", "label", "says", "study", "features", "entry", "ours", "low", "high", "seeds", "date", "machine")
 
 
@@ -67,7 +56,7 @@ def write(
     with atomic(page) as temporary:
         temporary.write_text(text(lines, label_by_line) + _claims(pooled), encoding="utf-8")
     numbers = (_fields(number, lines[number], label) for number, label in label_by_line.items())
-    write_csv(Path(page).with_suffix(".csv"), (*_COLUMNS, *_OURS), numbers)
+    write_csv(Path(page).with_suffix(".csv"), ("line", *_COLUMNS, *_OURS), numbers)
     renew(Path(page).parent, studies, measured)
     goals.write(measured, Path(page).with_name("goals.md"))
     write_csv(Path(page).with_name("claims.csv"), ("paper", "claim", "verdict", "by", "numbers"), map(astuple, pooled))
@@ -80,10 +69,7 @@ def text(lines: Mapping[int, Mapping[str, str]], found: Mapping[int, Label]) -> 
     for number, label in found.items():
         by_paper.setdefault(lines[number]["paper"], Counter())[label.name] += 1
     by_paper["all"] = sum(by_paper.values(), Counter())
-    counts = [
-        (paper, *(str(of_paper[name] or "") for name in LABELS), str(of_paper.total()))
-        for paper, of_paper in by_paper.items()
-    ]
+    counts = [(name, *_counted(of_paper, LABELS), str(of_paper.total())) for name, of_paper in by_paper.items()]
     needs = Counter((lines[number]["paper"], label.text) for number, label in found.items() if label.name == NEEDS)
     apart = Counter((lines[n]["paper"], label.text) for n, label in found.items() if label.name == NOT_COMPARABLE)
     beside = [_beside(lines[n], label) for n, label in found.items() if label.name == DIFFERS]
@@ -91,31 +77,25 @@ def text(lines: Mapping[int, Mapping[str, str]], found: Mapping[int, Label]) -> 
         _HEAD
         + table(("paper", *LABELS, "printed"), counts)
         + "\n## What differs\n\n"
-        + (
-            table(("paper", "table", "of", "ε", "printed", "ours", "label", "study"), beside)
-            if beside
-            else "Nothing.\n"
-        )
+        + table(("paper", "table", "of", "ε", "printed", "ours", "label", "study"), beside, "Nothing.\n")
         + "\n## What is not comparable\n\n"
-        + (
-            table(("paper", "numbers", "ours"), [(paper, str(n), what) for (paper, what), n in apart.items()])
-            if apart
-            else "Nothing yet.\n"
-        )
+        + table(("paper", "numbers", "ours"), _by_number(apart), "Nothing yet.\n")
         + "\n## What the others need\n\n"
-        + table(("paper", "numbers", "needs"), [(paper, str(count), what) for (paper, what), count in needs.items()])
+        + table(("paper", "numbers", "needs"), _by_number(needs))
     )
 
 
+def _counted(counts: Counter, names: Sequence[str]) -> list[str]:
+    return [str(counts[name] or "") for name in names]
+
+
+def _by_number(counts: Counter) -> list[tuple[str, str, str]]:
+    return [(paper, str(count), what) for (paper, what), count in counts.items()]
+
+
 def _claims(pooled: Sequence[Pooled]) -> str:
-    papers = dict.fromkeys(one.paper for one in pooled)
-    counts = [
-        (
-            paper,
-            *(str(sum(one.verdict == verdict for one in pooled if one.paper == paper) or "") for verdict in _VERDICTS),
-        )
-        for paper in papers
-    ]
+    by_paper = by_key(pooled, lambda one: one.paper)
+    counts = [(name, *_counted(Counter(one.verdict for one in of), _VERDICTS)) for name, of in by_paper.items()]
     return (
         "\n## The claims\n\nBy the cells of recorded studies where some decide a claim, those at full size, all at "
         "once, before others;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or "
@@ -135,7 +115,7 @@ def _beside(printed: Mapping[str, str], label: Label) -> tuple[str, ...]:
 
 
 def _fields(number: int, printed: Mapping[str, str], label: Label) -> list:
-    values = [number, *(printed[key] for key in _COLUMNS[1:]), printed["value"], label.name, label.text]
+    values = [number, *(printed[key] for key in _COLUMNS), printed["value"], label.name, label.text]
     row = label.row
     if row is None:
         return values + [""] * (len(_OURS) - 3)

@@ -79,10 +79,8 @@ def processor() -> str:
 def _wrong(documents: Documents, seeds: Sequence[int]) -> list[str]:
     trained = [row["seed"] for row in documents.metrics["seeds"]]
     if trained != list(seeds):
-        return [
-            f"cell {documents.name}: was trained for the seeds {trained}, and the study has {list(seeds)}; finish the "
-            "study"
-        ]
+        wanted = f"the study has {list(seeds)}; finish the study"
+        return [f"cell {documents.name}: was trained for the seeds {trained}, and {wanted}"]
     verified = recertify(documents.ledger, [row["releases"] for row in documents.metrics["seeds"] if "releases" in row])
     return [f"cell {documents.name}: {fault}" for fault in verified["faults"]]
 

@@ -15,7 +15,7 @@ from dpstudy.tables.claims.gather import of_accuracies
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import claims_rows, judges
 from dpstudy.tables.claims.role_evidence import PAPERS, evidence_of, places
-from dpstudy.tables.claims.scores import Run
+from dpstudy.tables.claims.scores import Run, keeps
 from dpstudy.tables.published import claims_of
 
 MEHTA2023 = "mehta2023"
@@ -66,23 +66,17 @@ def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) ->
                         specs[paper, alone] = spec
     found = [one for group, pairs in pairs_by_paper.items() for one in _of_roles(*group, pairs)]
     found += [one for study in studies for one in _of_methods(study, list(lines.values()), specs)]
-    return [one for one in found if may_judge(one.paper, one.claim, specs[one.paper, _alone(one)], one.kind)]
+    return [
+        one
+        for one in found
+        if may_judge(one.paper, one.claim, specs[one.paper, "" if one.kind == FULL else one.study], one.kind)
+    ]
 
 
-def _alone(one: Verdict) -> str:
-    return "" if one.kind == FULL else one.study
-
-
-def _documents(line: Measured) -> tuple:
-    ledger = _Recorded(
-        guarantee=line.guarantee,
-        epsilon=float(line.certified or math.inf),
-        delta=float(line.delta),
-        n=line.n,
-        unit=line.unit,
-        noise=line.noise,
-    )
-    return line.n, _value(line), _Recorded(), ledger
+def _documents(line: Measured) -> tuple[int, Value, _Recorded, _Recorded]:
+    """The number of records, the accuracy, metrics and ledger of a cell, as `Place.run` takes them."""
+    ledger = {"guarantee": line.guarantee, "epsilon": float(line.certified or math.inf), "delta": float(line.delta)}
+    return line.n, _value(line), _Recorded(), _Recorded(**ledger, n=line.n, unit=line.unit, noise=line.noise)
 
 
 def _value(line: Measured) -> Value:
@@ -102,16 +96,10 @@ def _of_methods(study: Mapping, lines: Sequence[Measured], specs: dict[tuple[str
     own = [line for line in lines if table and line.study == study["study"] and line.metric == "top1"]
     for kind in dict.fromkeys(line.kind for line in own):
         spec = specs[MEHTA2023, "" if kind == FULL else study["study"]] = study["tables"][table]
-        of_kind = [line for line in own if line.kind == kind and _keeps(line)]
+        of_kind = [line for line in own if line.kind == kind and keeps(_documents(line)[-1], float(line.epsilon))]
         known = {cell_name(line.dataset, line.features, line.entry, line.epsilon): _value(line) for line in of_kind}
         evidence = of_accuracies(table, spec, axes(dict(study)), known, cast("Sequence[Cell]", _Recorded()))
         yield from _verdicts(MEHTA2023, study["study"], kind, evidence, of_kind)
-
-
-def _keeps(line: Measured) -> bool:
-    """Whether a cell without a target keeps to it: its guarantee is proved, at no more than its epsilon."""
-    target = float(line.epsilon)
-    return math.isinf(target) or (line.guarantee == "proved" and float(line.certified) <= target)
 
 
 def _verdicts(paper: str, names: str, kind: str, evidence: Any, lines: Sequence[Measured]) -> Iterator[Verdict]:

@@ -16,7 +16,9 @@ from dpstudy.plan.targets import axes
 from dpstudy.report.claims import REFERENCES, judge_paper
 from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, MEASUREMENT, OPEN, PRINTED, UNDECIDED
 from dpstudy.tables.claims.judge import chosen, printed_claim
+from dpstudy.tables.grouping import by_key
 from dpstudy.tables.results import Results
+from dpstudy.tables.selecting import AXES
 
 VERDICTS = MEASURED.with_name("verdicts.csv")
 MIXED = "holds in some studies alone"
@@ -155,11 +157,8 @@ def _results(study: dict, results: str | os.PathLike, names: Names, there: Mappi
         pairs = [(name, _below(results, files_of(study, {document: [name]})[document][0])) for name in wanted]
         pairs = [(name, path) for name, path in pairs if path.exists()]
         finished[document], files[document] = [name for name, _ in pairs], [path for _, path in pairs]
-    cells = [
-        {axis: getattr(cell, axis) for axis in ("dataset", "features", "entry", "epsilon")}
-        | {"metrics": str(_below(results, paths.METRICS, name))}
-        for name, cell in there.items()
-    ]
+    metrics = {name: str(_below(results, paths.METRICS, name)) for name in there}
+    cells = [{axis: getattr(cell, axis) for axis in AXES} | {"metrics": metrics[name]} for name, cell in there.items()]
     return Results.assemble(axes(study), summarise(cells).to_pylist(), finished, files)
 
 
@@ -179,10 +178,7 @@ def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[
     together = [one for one in together if one.kind == FULL or own.get(one.key, 0) < one.cells]
     more = {one.key for one in together if one.kind != FULL}
     verdicts = [one for one in verdicts if (_stands(one, replaced) if one.kind == FULL else one.key not in more)]
-    verdicts += together
-    of_claim: dict[tuple[str, str], list[Verdict]] = {}
-    for one in verdicts:
-        of_claim.setdefault((one.paper, one.claim), []).append(one)
+    of_claim = by_key([*verdicts, *together], lambda one: (one.paper, one.claim))
     pooled = []
     for paper in REFERENCES:
         for verdict, claim, decided_by, printed, here in judge_paper(paper)["rows"]:
@@ -190,13 +186,13 @@ def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[
             contradicted = verdict == FAILS and f"({PRINTED})" in decided_by
             known = [one for one in compared if one.verdict != OPEN and (one.kind == FULL or not contradicted)]
             known = known or (compared if verdict == OPEN else [])
-            nearest = min((KINDS.index(one.kind) for one in known), default=None)
-            if nearest is None:
-                by = decided_by.partition("(")[2].rstrip(")") if verdict != OPEN else ""
-                numbers = f"{printed} {here}" if by == MEASUREMENT else printed if by else here
-                pooled.append(Pooled(paper, claim, verdict, by, numbers))
+            if known:
+                nearest = min(known, key=lambda one: KINDS.index(one.kind)).kind
+                pooled.append(_of_cells(paper, claim, [one for one in known if one.kind == nearest]))
                 continue
-            pooled.append(_of_cells(paper, claim, [one for one in known if KINDS.index(one.kind) == nearest]))
+            by = decided_by.partition("(")[2].rstrip(")") if verdict != OPEN else ""
+            numbers = f"{printed} {here}" if by == MEASUREMENT else printed if by else here
+            pooled.append(Pooled(paper, claim, verdict, by, numbers))
     return pooled
 
 

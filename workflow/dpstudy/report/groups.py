@@ -24,24 +24,19 @@ def describe_groups(results: Results, labels: Mapping[str, str] = MappingProxyTy
         {"order", "value", "told"} (the groups in words), or None.
     """
     tables = []
+    axes = results.axes
+    pairs = [{"features": features, "entry": entry} for features in axes["features"] for entry in axes["entries"]]
     for dataset, column, metric in _grouped(results):
-        pairs = [
-            {"features": features, "entry": entry}
-            for features in results.axes["features"]
-            for entry in results.axes["entries"]
-        ]
         spec = {"dataset": dataset, "column": column, "metric": metric, "rows": pairs}
         scores = lay_disparities("groups", spec, results)
-        epsilons = [e for e in results.axes["epsilons"] if any(score.place[3] == e for score in scores)]
+        epsilons = [e for e in axes["epsilons"] if any(score.place[3] == e for score in scores)]
         rows = []
         for pair in pairs:
             of_pair = [score for score in scores if score.place[1:3] == (pair["features"], pair["entry"])]
             cells = [_cell([score for score in of_pair if score.place[3] == epsilon], metric) for epsilon in epsilons]
             if any(cells):
-                label = marked(
-                    labels.get("{features}/{entry}".format_map(pair), line_label(pair)), pair["entry"], results.axes
-                )
-                rows.append({"label": label, "cells": cells})
+                label = labels.get("{features}/{entry}".format_map(pair), line_label(pair))
+                rows.append({"label": marked(label, pair["entry"], axes), "cells": cells})
         named = {"dataset": dataset, "column": column.replace("_", " "), "metric": metric_of(metric).label}
         if rows:
             tables.append(named | {"epsilons": ["∞" if e == "inf" else e for e in epsilons], "rows": rows})

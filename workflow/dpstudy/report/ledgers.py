@@ -1,5 +1,6 @@
 """A study's ledgers in words."""
 
+import itertools
 import math
 from collections.abc import Mapping
 
@@ -21,18 +22,16 @@ def describe_ledgers(
         metrics: cell -> path of its metrics.json; of cells that are not there no hyper-parameters are told.
     """
     groups = []
-    for dataset in axes["datasets"]:
-        for features in axes["features"]:
-            for entry in axes["entries"]:
-                named = [(e, cell_name(dataset, features, entry, e)) for e in axes["epsilons"]]
-                cells = [
-                    _ledger(e, read_json(paths[name]), audits.get(name), certified.get(name))
-                    | {"settings": settings_in_words(metrics.get(name))}
-                    for e, name in named
-                    if name in paths
-                ]
-                if cells:
-                    groups.append({"dataset": dataset, "features": features, "entry": entry, "cells": cells})
+    for dataset, features, entry in itertools.product(axes["datasets"], axes["features"], axes["entries"]):
+        named = [(e, cell_name(dataset, features, entry, e)) for e in axes["epsilons"]]
+        cells = [
+            _ledger(e, read_json(paths[name]), audits.get(name), certified.get(name))
+            | {"settings": settings_in_words(metrics.get(name))}
+            for e, name in named
+            if name in paths
+        ]
+        if cells:
+            groups.append({"dataset": dataset, "features": features, "entry": entry, "cells": cells})
     return groups
 
 

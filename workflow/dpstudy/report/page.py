@@ -20,7 +20,7 @@ from dpstudy.tables.labels import labels_of
 from dpstudy.tables.names import enumerated
 from dpstudy.tables.results import Results
 from dpstudy.tables.styles import table_style
-from dpstudy.tables.words import GUARANTEES, spent_in_words, test_in_words, total_in_words
+from dpstudy.tables.words import GUARANTEES, TESTED, spent_in_words, total_in_words
 
 TEMPLATES = Path(__file__).with_name("templates")
 _OWN_RULE = "build_report"
@@ -125,7 +125,7 @@ def build_report(
         ledgers=ledgers,
         secure=any(cell["secure"] for group in ledgers for cell in group["cells"]),
         guarantees=GUARANTEES,
-        tests={dataset: test_in_words(public) for dataset, public in privacy.public_tests.items()},
+        tests={dataset: TESTED[public] for dataset, public in privacy.public_tests.items()},
         confidential=confidential,
         counted=bool(privacy.counted),
         totals={name: _total(total) for name, total in privacy.totals.items()},
@@ -170,13 +170,8 @@ def _ran(making: Making) -> dict:
 
 def _run(run: RuleRun, declared: bool) -> dict:
     """A rule's line: what is shown, beside what it is sorted by."""
-    shown: list[tuple[str, float]] = [
-        (str(run.jobs), run.jobs),
-        (clock(run.seconds), run.seconds),
-        (clock(run.longest), run.longest),
-        (clock(run.cpu_seconds), run.cpu_seconds),
-        (f"{run.peak_mb:,.0f}", run.peak_mb),
-    ]
+    times = [(clock(seconds), seconds) for seconds in (run.seconds, run.longest, run.cpu_seconds)]
+    shown: list[tuple[str, float]] = [(str(run.jobs), run.jobs), *times, (f"{run.peak_mb:,.0f}", run.peak_mb)]
     if declared:
         shown.append(("–" if run.declared_mb is None else f"{run.declared_mb:,}", run.declared_mb or 0))
     return {"rule": run.rule, "cells": [{"value": text, "order": repr(number)} for text, number in shown]}

@@ -49,17 +49,9 @@ def read_runs(folder: str | os.PathLike, rules: Iterable[str]) -> list[RuleRun]:
 
 
 def _rule(rule: str, rows: list[dict]) -> RuleRun:
-    seconds = [_number(row, "s") for row in rows]
-    declared = [_declared(row) for row in rows]
-    return RuleRun(
-        rule,
-        len(rows),
-        sum(seconds),
-        max(seconds),
-        sum(_number(row, "cpu_time") for row in rows),
-        max(_number(row, "max_rss") for row in rows),
-        max((number for number in declared if number is not None), default=None),
-    )
+    seconds, processor, memory = ([_number(row, name) for row in rows] for name in ("s", "cpu_time", "max_rss"))
+    declared = max((number for row in rows if (number := _declared(row)) is not None), default=None)
+    return RuleRun(rule, len(rows), sum(seconds), max(seconds), sum(processor), max(memory), declared)
 
 
 def _number(row: dict, name: str) -> float:

@@ -1,9 +1,7 @@
 """Tables of a study as strings for the report."""
 
-from collections.abc import Mapping, Sequence
-
 from dpstudy.privacy.printed import lower_bound, upper_bound
-from dpstudy.tables.accuracies import MEANINGS, mark_of, marks, notes
+from dpstudy.tables.accuracies import mark_of, marks, notes
 from dpstudy.tables.layout import Cell, Column, Table
 from dpstudy.tables.numbers import interval_text, signed
 from dpstudy.tables.results import Results
@@ -24,8 +22,7 @@ def describe_table(name: str, spec: dict, results: Results) -> dict:
     style = table_style(spec)
     if style.shown is None:
         return text_table(style.table(name, spec, results).sheets[0])
-    table = style.shown(name, spec, results)
-    return _side_by_side(table) if table.heads else _by_epsilon(table)
+    return _accuracies(style.shown(name, spec, results))
 
 
 def text_table(sheet: Sheet) -> dict:
@@ -34,13 +31,12 @@ def text_table(sheet: Sheet) -> dict:
     for row in (row for block in sheet.blocks for row in block):
         above = row[0] or above
         rows.append((above, *row[1:]))
-    caption = sheet.caption or sheet.name
-    return {"kind": "text", "name": sheet.name, "caption": caption, "header": sheet.header, "rows": rows} | {
-        "notes": sheet.notes
-    }
+    named = {"kind": "text", "name": sheet.name, "caption": sheet.caption or sheet.name}
+    return named | {"header": sheet.header, "rows": rows, "notes": sheet.notes}
 
 
-def _by_epsilon(table: Table) -> dict:
+def _accuracies(table: Table) -> dict:
+    """Below heads that are no epsilons guarantees differ from row to row, so each cell bears its own."""
     columns = [
         {
             "label": f"ε = {'∞' if column.epsilon == 'inf' else column.epsilon}",
@@ -49,46 +45,26 @@ def _by_epsilon(table: Table) -> dict:
             "audited": "" if column.audited is None else f"attacked ≥ {lower_bound(column.audited, places=2)}",
         }
         for column in table.columns
-    ]
+    ] or [{"label": head, "certified": "", "guarantee": None, "audited": ""} for head in table.heads]
     rows = []
     for row in table.rows:
         where = [row.dataset if len(table.datasets) > 1 else "", row.group]
         label = row.label if row.epochs is None else f"{row.label}, epochs: {row.epochs}"
         cells = [
-            _cited(cell) if row.is_cited else _cell(cell, table, mark_of(cell, at))
-            for cell, at in zip(row.cells, table.columns, strict=True)
+            _cited(cell) if row.is_cited else _cell(cell, table, at)
+            for cell, at in zip(row.cells, table.columns or [None] * len(table.heads), strict=True)
         ]
         rows.append({"label": label, "sub": ", ".join(filter(None, where)), "cells": cells})
-    return _table(table, "certified ε", columns, rows, notes(table), marks(table))
+    named = {"kind": "cells", "name": table.name, "caption": table.caption or table.name}
+    named["head"] = "" if table.heads else "certified ε"
+    return named | {"columns": columns, "rows": rows, "notes": notes(table), "marks": marks(table)}
 
 
-def _side_by_side(table: Table) -> dict:
-    """The same with feature sets as columns: guarantees differ from row to row, so each cell bears its own."""
-    columns = [{"label": head, "certified": "", "guarantee": None, "audited": ""} for head in table.heads]
-    rows = [
-        {"label": row.label, "sub": "", "cells": [_cell(cell, table, _own_mark(cell), True) for cell in row.cells]}
-        for row in table.rows
-    ]
-    used = {_own_mark(cell) for row in table.rows for cell in row.cells}
-    meanings = {mark: text for mark, text in MEANINGS.items() if mark in used}
-    return _table(table, "", columns, rows, notes(table), meanings)
-
-
-def _own_mark(cell: Cell) -> str:
-    return cell.guarantee if cell.epsilon != "inf" and cell.guarantee in MEANINGS else ""
-
-
-def _table(
-    table: Table, head: str, columns: list[dict], rows: list[dict], sentences: Sequence[str], told: Mapping
-) -> dict:
-    named = {"kind": "cells", "name": table.name, "caption": table.caption or table.name, "head": head}
-    return named | {"columns": columns, "rows": rows, "notes": sentences, "marks": told}
-
-
-def _cell(cell: Cell, table: Table, mark: str, alone: bool = False) -> dict:
-    """A cell; `alone`: no head of its column says what is certified and attacked."""
-    published, digits = cell.published, table.digits_of(cell)
+def _cell(cell: Cell, table: Table, column: Column | None) -> dict:
+    """A cell; without a column of epsilon nothing above it says what is certified and attacked."""
+    published, digits, alone = cell.published, table.digits_of(cell), column is None
     beside = difference = ""
+    seeds = "seed" if cell.seeds == 1 else "seeds"
     if published is not None:
         beside = f"≤ {published.at_most:g}" if published.value is None else published.text
     if cell.difference is not None:
@@ -101,8 +77,8 @@ def _cell(cell: Cell, table: Table, mark: str, alone: bool = False) -> dict:
         "privacy": privacy_of(cell) if alone and cell.ours is not None and cell.epsilon != "inf" else "",
         "published": beside,
         "difference": difference,
-        "mark": mark,
-        "title": "no such cell" if cell.ours is None else f"{privacy_of(cell)}; {_seeds(cell.seeds)}",
+        "mark": mark_of(cell, column),
+        "title": "no such cell" if cell.ours is None else f"{privacy_of(cell)}; {cell.seeds} {seeds}",
     }
 
 
@@ -120,7 +96,3 @@ def privacy_of(cell: Cell | Column) -> str:
     """A cell's certified epsilon, and the lower bound of attacks on it, in words."""
     certified = "no certified ε" if cell.certified is None else f"certified ε ≤ {upper_bound(cell.certified)}"
     return certified if cell.audited is None else f"{certified}, attacked ε ≥ {lower_bound(cell.audited, places=2)}"
-
-
-def _seeds(count: int) -> str:
-    return "1 seed" if count == 1 else f"{count} seeds"

@@ -20,9 +20,14 @@ MARKS = {"claimed": r"$^{\dagger}$", "none": r"$^{\ddagger}$"}
 MEANINGS = {"claimed": "guarantee claimed by its authors, not proved", "none": "no guarantee"}
 
 
-def mark_of(cell: Cell, column: Column) -> str:
-    """The guarantee to mark a cell with, if its column mixes several and the cell's is not the strongest; else ""."""
-    return cell.guarantee if column.guarantee == "mixed" and cell.guarantee in MARKS else ""
+def mark_of(cell: Cell, column: Column | None) -> str:
+    """The guarantee to mark a cell with, if its column mixes several and the cell's is not the strongest; else "".
+
+    Where columns are no epsilons (None) each cell bears its own mark, but that nothing is guaranteed at epsilon = inf
+    goes without saying.
+    """
+    told = cell.epsilon != "inf" if column is None else column.guarantee == "mixed"
+    return cell.guarantee if told and cell.guarantee in MEANINGS else ""
 
 
 def notes(table: Table, beside: str = "; in brackets ours minus published") -> list[str]:
@@ -52,7 +57,8 @@ def notes(table: Table, beside: str = "; in brackets ours minus published") -> l
 
 def marks(table: Table) -> dict[str, str]:
     """The guarantees that cells are marked with, and their meanings."""
-    pairs = [pair for row in table.rows for pair in zip(row.cells, table.columns, strict=True)]
+    columns = table.columns or [None] * len(table.heads)
+    pairs = [pair for row in table.rows for pair in zip(row.cells, columns, strict=True)]
     used = {mark_of(cell, column) for cell, column in pairs}
     return {mark: text for mark, text in MEANINGS.items() if mark in used}
 
@@ -66,15 +72,14 @@ def printed(published: Published | None) -> float | str | None:
     return f"<={published.at_most:g}"
 
 
+def fields_beside(published: Published | None, difference: float | None) -> tuple:
+    """CSV fields of what stands beside a cell: what is published, its standard deviation, and ours minus that."""
+    rounded = None if difference is None else round(difference, 6)
+    return printed(published), published and published.std, rounded
+
+
 def csv_row(cell: Cell, table: Table) -> tuple:
     """A cell as a CSV line with the columns of `CSV_HEADER`."""
-    published = cell.published
-    return (
-        *(cell.dataset, cell.features, cell.entry, cell.epsilon, cell.certified, cell.guarantee, table.statistic),
-        *(cell.ours, cell.std, cell.seeds),
-        printed(published),
-        published and published.std,
-        None if cell.difference is None else round(cell.difference, 6),
-        *(cell.interval or (None, None)),
-        cell.audited,
-    )
+    place = (cell.dataset, cell.features, cell.entry, cell.epsilon, cell.certified, cell.guarantee, table.statistic)
+    ours, ends = (cell.ours, cell.std, cell.seeds), cell.interval or (None, None)
+    return (*place, *ours, *fields_beside(cell.published, cell.difference), *ends, cell.audited)

@@ -1,6 +1,5 @@
 """Results of black-box audits of cells, beside the numbers that a paper prints."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dpstudy.core.errors import StudyError
@@ -9,8 +8,8 @@ from dpstudy.evaluation.summary import cell_name
 from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import lookup
 from dpstudy.tables.results import Results
-from dpstudy.tables.style import Study, crossed_cells
 
+DOCUMENTS = ("metrics", "black_boxes")  # that such tables read
 FOUND = {  # key of black-box.json -> metric of results.csv
     "epsilon_lower": "eps_lower_bound",
     "auc": "membership_auc",
@@ -56,8 +55,3 @@ def lay_membership(name: str, spec: dict, results: Results) -> list[list[Attacke
 def _published(filter_: dict | None, epsilon: str) -> dict[str, str]:
     printed = {key: filter_ and lookup(filter_ | {"metric": metric}, epsilon) for key, metric in FOUND.items()}
     return {key: value.text if value else "" for key, value in printed.items()}
-
-
-def attacked_documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
-    """The documents that such a table reads: metrics and black-box audits of its cells."""
-    return dict.fromkeys(("metrics", "black_boxes"), crossed_cells(spec, study))

@@ -10,10 +10,10 @@ from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import sheet_to_latex
 from dpstudy.tables.styles import figure_style, table_style
 
+File = str | os.PathLike
 
-def build_table(
-    name: str, spec: dict, results: Results, tex_path: str | os.PathLike, csv_path: str | os.PathLike
-) -> None:
+
+def build_table(name: str, spec: dict, results: Results, tex_path: File, csv_path: File) -> None:
     """Write one table as .tex (to be \\input) and as .csv.
 
     Args:
@@ -33,13 +33,7 @@ def build_table(
 
 
 def build_figure(
-    name: str,
-    spec: dict,
-    results: Results,
-    pdf_path: str | os.PathLike,
-    png_path: str | os.PathLike,
-    csv_path: str | os.PathLike,
-    svg_path: str | os.PathLike,
+    name: str, spec: dict, results: Results, pdf_path: File, png_path: File, csv_path: File, svg_path: File
 ) -> None:
     """Write one figure as .pdf, .png, .csv and .svg: the same bytes for the same content.
 

@@ -6,16 +6,18 @@ from dpstudy.core.errors import StudyError
 from dpstudy.data.bands import group_names
 from dpstudy.schema.messages import check_known
 from dpstudy.tables.published import combine, find_all, lookup
-from dpstudy.tables.selecting import cell_path, listed
-from dpstudy.tables.style import Study, Style
+from dpstudy.tables.selecting import AXES, cell_path, listed
+from dpstudy.tables.style import Study, Style, crossed_cells
 
-_PARTS = (
-    "groups",
-    "rows",
-    "columns",
-    "models",
-    "controls",
-)  # lists in a spec that name data sets, entries and the like
+# Lists in a spec that name data sets, entries and the like, and what they call them: key -> in the config, in messages.
+_PARTS = ("groups", "rows", "columns", "models", "controls")
+_KINDS = {
+    "dataset": ("datasets", "data set"),
+    "features": ("features", "feature set"),
+    "entry": ("methods", "method entry"),
+    "independent": ("methods", "method entry"),
+    "epsilon": ("epsilons", "epsilon"),
+}
 
 
 def check_selected(where: str, spec: dict, style: Style, study: Study) -> None:
@@ -25,26 +27,15 @@ def check_selected(where: str, spec: dict, style: Style, study: Study) -> None:
         StudyError: the first that is not.
     """
     config = study.config
-    for key, allowed, what in (
-        ("datasets", config["datasets"], "data set"),
-        ("features", config["features"], "feature set"),
-        ("entries", config["methods"], "method entry"),
-        ("epsilons", config["epsilons"], "epsilon"),
-    ):
-        if (key, "cited" in spec) != ("epsilons", True):  # papers have epsilons of their own
-            for name in listed(spec.get(key, [])):
-                check_known(f"{where}.{key}", name, allowed, what)
-    kinds = {
-        "dataset": ("datasets", "data set"),
-        "features": ("features", "feature set"),
-        "entry": ("methods", "method entry"),
-        "independent": ("methods", "method entry"),
-        "epsilon": ("epsilons", "epsilon"),
-    }
+    for one, several in AXES.items():
+        axis, what = _KINDS[one]
+        if (several, "cited" in spec) != ("epsilons", True):  # papers have epsilons of their own
+            for name in listed(spec.get(several, [])):
+                check_known(f"{where}.{several}", name, config[axis], what)
     parts = {f"{where}.{kind}[{i}]": part for kind in _PARTS for i, part in enumerate(spec.get(kind, []))}
     for at, part in {where: {key: spec[key] for key in ("dataset",) if key in spec}, **parts}.items():
-        for key in [key for key in kinds if key in part]:
-            axis, what = kinds[key]
+        for key in [key for key in _KINDS if key in part]:
+            axis, what = _KINDS[key]
             check_known(f"{at}.{key}", part[key], config[axis], what)
     for dataset in spec.get("counterparts", {}):
         counted = {**config["datasets"], **(config["public"] if style.publics else {})}
@@ -54,7 +45,7 @@ def check_selected(where: str, spec: dict, style: Style, study: Study) -> None:
         raise StudyError(f"{where}.metric: {spec['metric']!r} is not among evaluation.metrics {metrics}")
 
 
-def check_rows(where: str, spec: dict) -> None:
+def check_rows(where: str, spec: dict, study: Study) -> None:
     """Check that rows, or the groups that they are in, name their features.
 
     Raises:
@@ -87,6 +78,11 @@ def check_any(where: str, cells: Sequence[str]) -> None:
     """
     if not cells:
         raise StudyError(f"{where}: the study has none of its cells; 'cells' leaves them out")
+
+
+def check_crossed(where: str, spec: dict, study: Study) -> None:
+    """As `check_any` of the cells of all combinations of a spec's rows and columns."""
+    check_any(where, crossed_cells(spec, study))
 
 
 def check_column(where: str, spec: dict, study: Study) -> None:

@@ -1,19 +1,17 @@
 """The facts that must come with an accuracy under privacy: n, δ, unit, adjacency, accountant, test records, seeds."""
 
 from collections.abc import Collection, Iterable, Sequence
+from operator import itemgetter
 
 from dpstudy.core.files import read_json
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.privacy.printed import upper_bound
+from dpstudy.tables.grouping import by_key
 from dpstudy.tables.names import private_tests
 from dpstudy.tables.results import Results
+from dpstudy.tables.selecting import AXES
+from dpstudy.tables.words import ADJACENCIES
 
-_ADJACENCIES = {
-    "add-remove-one": "adding or removing one {}",
-    "replace-one": "replacing one {}",
-    "zero-out": "leaving the place of one {} empty",
-}
-_AXES = ("dataset", "features", "entry", "epsilon")
 _UNITS = {"record": "record", "subject": "person"}
 
 
@@ -21,7 +19,7 @@ def facts_of(cells: Iterable[str], results: Results) -> tuple[str, ...]:
     """A sentence of facts for each data set of these cells, given by name."""
     seeds: dict[str, set[int]] = {name: set() for name in cells}
     for row in results.summary:
-        seeds.get(cell_name(*(row[axis] for axis in _AXES)), set()).add(row["seed"])
+        seeds.get(cell_name(*(row[axis] for axis in AXES)), set()).add(row["seed"])
     counted = [(name.partition("/")[0], name, len(cell_seeds)) for name, cell_seeds in seeds.items() if cell_seeds]
     return facts(counted, results, private_tests((dataset for dataset, *_ in counted), results.axes))
 
@@ -34,14 +32,12 @@ def facts(cells: Iterable[tuple[str, str, int]], results: Results, private: Coll
         results: with their ledgers, and the manifests of the data sets' test splits.
         private: the data sets whose test records are private: how many they are is a statistic of them.
     """
-    by_dataset: dict[str, list[tuple[dict, str, int]]] = {}
-    for dataset, cell, seeds in cells:
-        by_dataset.setdefault(dataset, []).append((results.ledger(cell), cell, seeds))
+    by_dataset = by_key(cells, itemgetter(0))
     return tuple(_sentence(name, of_dataset, results, name in private) for name, of_dataset in by_dataset.items())
 
 
-def _sentence(dataset: str, found: Sequence[tuple[dict, str, int]], results: Results, private: bool) -> str:
-    ledgers, counts = [ledger for ledger, _, _ in found], [seeds for _, _, seeds in found]
+def _sentence(dataset: str, found: Sequence[tuple[str, str, int]], results: Results, private: bool) -> str:
+    ledgers, counts = [results.ledger(cell) for _, cell, _ in found], [seeds for _, _, seeds in found]
     unit = _UNITS[ledgers[0]["unit"]]
     parts = [
         f"{dataset}: n = {_range(ledger['n'] for ledger in ledgers)} {unit}s to learn from",
@@ -56,7 +52,7 @@ def _guarantee(private: Sequence[dict], unit: str) -> str:
     if not private:
         return "no ε is claimed"
     delta = _listed(upper_bound(ledger["delta"]) for ledger in private)
-    kinds = _listed(_ADJACENCIES[ledger["adjacency"]].format(unit) for ledger in private)
+    kinds = _listed(ADJACENCIES[ledger["adjacency"]].format(unit=unit) for ledger in private)
     return f"ε at δ = {delta} is about {kinds} (accountant: {_listed(ledger['accountant'] for ledger in private)})"
 
 

@@ -8,9 +8,8 @@ import numpy as np
 from dpstudy.evaluation.metrics import metric_of
 
 _UPPER = 0.975  # of 95 % intervals
-_SHARED = (
-    1.5  # times what Nadeau and Bengio take the splits' overlap to be worth: chosen by `python -m benchmarks draws`
-)
+# Times what Nadeau and Bengio take the splits' overlap to be worth: chosen by `python -m benchmarks draws`.
+_SHARED = 1.5
 
 
 def joined(

@@ -20,18 +20,17 @@ def mapping(required: tuple[str, ...], **properties: dict) -> dict:
     return {"type": "object", "additionalProperties": False, "required": list(required), "properties": properties}
 
 
+def by_name(values: dict, description: str = "", fewest: int = 1) -> dict:
+    """The schema of a mapping from names to values of one schema."""
+    told = {"description": description} if description else {}
+    return {"type": "object", "minProperties": fewest, "additionalProperties": values} | told
+
+
 EPSILONS = several(EPSILON)
-PUBLISHED = {
-    "description": "Filters on workflow/published/results.csv: {column: value}.",
-    "type": "object",
-    "minProperties": 1,
-    "additionalProperties": TEXT,
-}
-COUNTERPARTS = {
-    "description": "What the paper has for our data sets: {data set: filters}. A data set that is not here has none.",
-    "type": "object",
-    "additionalProperties": PUBLISHED,
-}
+PUBLISHED = by_name(TEXT, "Filters on workflow/published/results.csv: {column: value}.")
+COUNTERPARTS = by_name(
+    PUBLISHED, "What the paper has for our data sets: {data set: filters}. A data set that is not here has none.", 0
+)
 CITED = several(
     mapping(("label", "published"), label=TEXT, published=PUBLISHED),
     "Numbers of a paper alone, such as those of works that it cites, of one data set; the table or figure may name "
@@ -58,11 +57,7 @@ COLUMN = TEXT | {
     "description": "what test records are grouped by: one of the data set's group columns, or label; each: a table or "
     "figure for each of them, `{column}` in its caption or title standing for the column"
 }
-LABELS = {
-    "type": "object",
-    "additionalProperties": TEXT,
-    "description": "Entry, or features/entry: what the legend calls it; where absent, what the tables do.",
-}
+LABELS = by_name(TEXT, "Entry, or features/entry: what the legend calls it; where absent, what the tables do.", 0)
 LINE = {"features": TEXT, "entry": TEXT, "epsilon": EPSILON, "label": TEXT}  # of a figure, cell by cell
 _ROW: dict[str, dict] = {
     "dataset": TEXT,
@@ -72,6 +67,20 @@ _ROW: dict[str, dict] = {
     "label": TEXT,
     "epochs": {"type": "integer", "minimum": 1, "description": "Passes over the data, printed beside the label."},
     "published": PUBLISHED,
+}
+
+
+def row_schema(*names: str, required: tuple[str, ...] = ("features", "entry")) -> dict:
+    """The schema of a list of rows, with some of the keys that rows can have."""
+    return several(mapping(required, **{name: _ROW[name] for name in names}))
+
+
+# Of tables laid out by groups of features.
+GROUPED = {
+    "groups": GROUPS,
+    "rows": row_schema("dataset", "features", "entry", "label", "epochs", "published", required=("entry",)),
+    "published": PUBLISHED,
+    "counterparts": COUNTERPARTS,
 }
 COMMON: dict[str, dict[str, dict]] = {
     "tables": {
@@ -85,11 +94,6 @@ COMMON: dict[str, dict[str, dict]] = {
     },
     "figures": {"style": TEXT, "title": TEXT, "metric": TEXT | {"default": "top1"}},
 }
-
-
-def row_schema(*names: str, required: tuple[str, ...] = ("features", "entry")) -> dict:
-    """The schema of a list of rows, with some of the keys that rows can have."""
-    return several(mapping(required, **{name: _ROW[name] for name in names}))
 
 
 def rules(kind: str, keys: Mapping[str, dict]) -> dict:

@@ -3,6 +3,7 @@
 `lay_out` gathers the numbers; styles and the report print what it returns.
 """
 
+import itertools
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -203,26 +204,20 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
     if "cited" not in spec:  # which may have printed epsilons beyond the study's
         check_names(f"table {name}", "epsilon", epsilons, results.axes["epsilons"])
     values = values_by_cell(results.summary, metric)
+
+    def cells_of(place: tuple[str, str, str], of: Mapping, where: Mapping[str, str] | None) -> tuple[Cell, ...]:
+        return tuple(cell_at((*place, epsilon), of, results, where, metric, statistic) for epsilon in epsilons)
+
     rows = []
     for dataset, group, row in _row_specs(name, spec, results.axes, values):
         features, entry = group["features"] if "features" in group else row["features"], row["entry"]
         where = combine(spec, dataset, *([group, row] if group else [row]))
-        cells = tuple(
-            cell_at((dataset, features, entry, epsilon), values, results, where, metric, statistic)
-            for epsilon in epsilons
-        )
+        place, kind = (dataset, features, entry), group.get("label", group.get("features", ""))
         label = line_label(row) if not group else row.get("label", entry)
-        rows.append(
-            Row(
-                dataset, features, entry, label, cells, group.get("label", group.get("features", "")), row.get("epochs")
-            )
-        )
+        rows.append(Row(*place, label, cells_of(place, values, where), kind, row.get("epochs")))
     for cited in spec.get("cited", []):
-        dataset, where = spec["dataset"], combine(spec, spec["dataset"], cited)
-        cells = tuple(
-            cell_at((dataset, "", "", epsilon), {}, results, where, metric, statistic) for epsilon in epsilons
-        )
-        rows.append(Row(dataset, "", "", cited["label"], cells))
+        place, where = (spec["dataset"], "", ""), combine(spec, spec["dataset"], cited)
+        rows.append(Row(*place, cited["label"], cells_of(place, {}, where)))
     for cell in (cell for row in rows for cell in row.cells if cell.above_ceiling):
         _log.warning("%s: %.2f is above the ceiling of its noise, %.2f", cell.name, cell.ours, cell.ceiling)
     columns = tuple(_column(epsilon, [row.cells[i] for row in rows]) for i, epsilon in enumerate(epsilons))
@@ -250,8 +245,7 @@ def _row_specs(name: str, spec: dict, axes: Mapping, values: dict) -> Iterator[t
         elif "rows" in spec:
             yield from ((dataset, {}, row) for row in rows)
         else:
-            pairs = ((features, entry) for features in axes["features"] for entry in axes["entries"])
-            for features, entry in pairs:
+            for features, entry in itertools.product(axes["features"], axes["entries"]):
                 if f"{dataset}/{features}/{entry}" in filled:
                     yield dataset, {}, {"features": features, "entry": entry}
 
@@ -290,11 +284,8 @@ def cell_at(
 
 
 def _column(epsilon: str, cells: list[Cell]) -> Column:
-    certified = [cell.certified for cell in cells if cell.certified is not None]
+    certified = max((cell.certified for cell in cells if cell.certified is not None), default=None)
+    audited = max((cell.audited for cell in cells if cell.audited is not None), default=None)
     guarantees = {cell.guarantee for cell in cells if cell.guarantee is not None}
-    return Column(
-        epsilon,
-        max(certified) if certified else None,
-        guarantees.pop() if len(guarantees) == 1 else "mixed" if guarantees else None,
-        max((cell.audited for cell in cells if cell.audited is not None), default=None),
-    )
+    guarantee = guarantees.pop() if len(guarantees) == 1 else "mixed" if guarantees else None
+    return Column(epsilon, certified, guarantee, audited)

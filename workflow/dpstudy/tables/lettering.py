@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -32,6 +33,14 @@ def give_room(figure: Figure, labels: Collection[str], place: dict[str, Any]) ->
     """Make a figure taller if the legend below its panel has too many rows."""
     rows = -(-len(labels) // place["ncols"]) if "ncols" in place else 0
     figure.set_figheight(figure.get_figheight() + _ROW * max(0, rows - _ROWS))
+
+
+def place_legend(figure: Figure, panel: Axes) -> None:
+    """Give a figure of one panel its legend, and the room for it."""
+    _, labels = panel.get_legend_handles_labels()
+    place = legend_place(labels, figure.get_figwidth())
+    give_room(figure, labels, place)
+    figure.legend(frameon=False, **place)
 
 
 def keep_inside(figure: Figure) -> None:

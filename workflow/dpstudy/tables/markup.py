@@ -1,5 +1,7 @@
 """Common LaTeX markup of tables."""
 
+from collections.abc import Iterable, Sequence
+
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -24,6 +26,26 @@ def escape(text: str) -> str:
 def line(cells: list[str]) -> str:
     """One row of a LaTeX tabular."""
     return " & ".join(cells) + r" \\"
+
+
+def float_of(
+    name: str, caption: str, opening: Sequence[str], columns: str, rows: Iterable[str], notes: list[str], centred: bool
+) -> str:
+    """A LaTeX float with a booktabs table and notes below it.
+
+    Args:
+        opening: how it is set.
+        columns: LaTeX column letters.
+        rows: LaTeX lines.
+        notes: LaTeX sentences.
+        centred: a table wider than the text is centred on it.
+    """
+    begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
+    if centred:
+        begin, end = rf"\makebox[\linewidth][c]{{{begin}", rf"{end}}}"
+    labelled = rf"\caption{{{escape(caption)}}}", rf"\label{{tab:{name}}}"
+    lines = [r"\begin{table}", *opening, *labelled, begin, r"\toprule", *rows, r"\bottomrule", end, *minipage(notes)]
+    return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 
 def minipage(sentences: list[str]) -> list[str]:

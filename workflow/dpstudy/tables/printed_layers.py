@@ -70,17 +70,13 @@ def _layers(model: str) -> list[Layer]:
         del layers[convolutions[-1]]
         return [(kind, (n[0] // 2, *n[1:])) if kind == "conv" else (kind, n) for kind, n in layers]
     printed = model.replace("ScatterNet+Linear (MNIST and Fashion-MNIST)", "ScatterNet+Linear (MNIST)")
-    rows = [
-        row for row in published_rows(ARCHITECTURES, _PAPER) if row["layer_index"] and row["model"].startswith(printed)
-    ]
-    return [
-        layer
-        for row in rows
-        for layer in _parsed(row["layer"], [int(n) for n in re.findall(r"\d+", row["parameters"])])
-    ]
+    rows = [row for row in published_rows(ARCHITECTURES, _PAPER) if row["layer_index"]]
+    own = (row for row in rows if row["model"].startswith(printed))
+    return [layer for row in own for layer in _parsed(row["layer"], row["parameters"])]
 
 
-def _parsed(kind: str, numbers: list[int]) -> list[Layer]:
+def _parsed(kind: str, text: str) -> list[Layer]:
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
     if kind.startswith("Convolution"):
         filters, kernel, _, stride, padding = numbers
         return [("conv", (filters, kernel, stride, padding))] * (2 if kind.endswith("x2") else 1)

@@ -106,9 +106,19 @@ def published_rows(path: str | os.PathLike, paper: str) -> list[dict[str, str]]:
     Raises:
         StudyError: the file is missing.
     """
+    return [row for _, row in numbered_rows(path) if row["paper"] == paper]
+
+
+def numbered_rows(path: str | os.PathLike) -> list[tuple[int, dict[str, str]]]:
+    """Each row of a published CSV file with its line number there.
+
+    Raises:
+        StudyError: the file is missing.
+    """
     try:
         with open(path, encoding="utf-8", newline="") as file:
-            return [row for row in csv.DictReader(file) if row["paper"] == paper]
+            reader = csv.DictReader(file)
+            return [(reader.line_num, row) for row in reader]
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file; it belongs to the repository, restore it") from None
 
@@ -149,20 +159,10 @@ def _matching(where: dict[str, str]) -> list[tuple[int, dict[str, str]]]:
 
 
 def _published(row: dict[str, str]) -> Published:
-    return Published(
-        text=row["value"],
-        value=float(row["value"]) if row["value"] else None,
-        std=float(row["std"]) if row["std"] else None,
-        **{key: row[key] for key in _COPIED},
-    )
+    value, std = (float(row[key]) if row[key] else None for key in ("value", "std"))
+    return Published(row["value"], value, std, **{key: row[key] for key in _COPIED})
 
 
 @functools.cache
 def _rows() -> list[tuple[int, dict[str, str]]]:
-    """Each row with its line number in the file."""
-    try:
-        with open(RESULTS, encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            return [(reader.line_num, row) for row in reader]
-    except FileNotFoundError:
-        raise StudyError(f"{RESULTS}: no such file; it belongs to the repository, restore it") from None
+    return numbered_rows(RESULTS)

@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_AXES = {"dataset": "datasets", "features": "features", "entry": "entries", "epsilon": "epsilons"}
+# Axis of a cell -> the key of a spec that names several of it.
+AXES = {"dataset": "datasets", "features": "features", "entry": "entries", "epsilon": "epsilons"}
 Pattern = dict[str, list[str]]
 
 
@@ -19,13 +20,13 @@ def named(part: Mapping) -> Pattern:
     >>> named({"datasets": ["a", "b"], "entry": "ls", "label": "DP-LS"})
     {'dataset': ['a', 'b'], 'entry': ['ls']}
     """
-    given = {axis: part.get(axis, part.get(several)) for axis, several in _AXES.items()}
+    given = {axis: part.get(axis, part.get(several)) for axis, several in AXES.items()}
     return {axis: listed(names) for axis, names in given.items() if names is not None}
 
 
-def crossed(spec: Mapping, kinds: Iterable[str] = ("groups", "rows", "columns")) -> list[Pattern]:
+def crossed(spec: Mapping) -> list[Pattern]:
     """The patterns of each combination of a spec's groups, rows and columns."""
-    parts = [spec[kind] for kind in kinds if kind in spec]
+    parts = [spec[kind] for kind in ("groups", "rows", "columns") if kind in spec]
     return [both for each in itertools.product(*parts) if (both := meet(map(named, each))) is not None]
 
 

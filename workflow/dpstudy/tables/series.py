@@ -1,10 +1,12 @@
 """Lines of accuracy against epsilon and their styles, the same in figures and in the report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.chance import chance_level
+from dpstudy.tables.grouping import by_key
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.palette import COLOURS, MARKERS, colours, marker
 from dpstudy.tables.results import Results
@@ -41,14 +43,12 @@ def line_styles(series: Sequence[Series], axes: Mapping[str, list[str]]) -> dict
     looks = [(kind, colour) for (kind, _), colour in zip(pairs, entry_colours, strict=True)]
     laps = [looks[:number].count(look) for number, look in enumerate(looks)]
     cited = dict.fromkeys(line.kind for line in series if line.cited)
-    aside = {
-        (kind, ""): {"color": COLOURS[-1], "marker": MARKERS[number % len(MARKERS)]}
-        for number, kind in enumerate(cited)
-    }
-    return {
-        pair: {"color": colour} | marker(kind, kinds, lap)
-        for pair, (kind, colour), lap in zip(pairs, looks, laps, strict=True)
-    } | aside
+    styles = {}
+    for pair, (kind, colour), lap in zip(pairs, looks, laps, strict=True):
+        styles[pair] = {"color": colour} | marker(kind, kinds, lap)
+    for number, kind in enumerate(cited):
+        styles[kind, ""] = {"color": COLOURS[-1], "marker": MARKERS[number % len(MARKERS)]}
+    return styles
 
 
 def beside(line: Series, styles: Mapping[tuple[str, str], Mapping]) -> Mapping:
@@ -69,11 +69,8 @@ def chances_of(series: Sequence[Series], results: Results, metric: str) -> dict[
     Raises:
         StudyError: a cell has no metrics.json.
     """
-    cells: dict[str, list[str]] = {}
-    for line in (line for line in series if not line.published):
-        names = (cell_name(line.dataset, line.features, line.entry, epsilon) for epsilon, *_ in line.points)
-        cells.setdefault(line.dataset, []).extend(names)
-    return {dataset: chance_level(metric, names_of_cells, results) for dataset, names_of_cells in cells.items()}
+    cells = by_key(_cells(series), itemgetter(0))
+    return {name: chance_level(metric, [cell for _, cell in of], results) for name, of in cells.items()}
 
 
 def intervals_of(series: Sequence[Series], results: Results, metric: str) -> dict[str, tuple[float, float]]:
@@ -82,10 +79,13 @@ def intervals_of(series: Sequence[Series], results: Results, metric: str) -> dic
     Raises:
         StudyError: a cell has no metrics.json.
     """
-    values, intervals = values_by_cell(results.summary, metric), {}
+    values = values_by_cell(results.summary, metric)
+    found = {name: joined(values[name], results.interval(name, metric), metric) for _, name in _cells(series)}
+    return {name: ends for name, ends in found.items() if ends is not None}
+
+
+def _cells(series: Sequence[Series]) -> Iterator[tuple[str, str]]:
+    """(data set, cell) of each point of our lines."""
     for line in (line for line in series if not line.published):
         for epsilon, *_ in line.points:
-            name = cell_name(line.dataset, line.features, line.entry, epsilon)
-            if (ends := joined(values[name], results.interval(name, metric), metric)) is not None:
-                intervals[name] = ends
-    return intervals
+            yield line.dataset, cell_name(line.dataset, line.features, line.entry, epsilon)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpstudy.tables.markup import escape, line, minipage
+from dpstudy.tables.markup import escape, float_of, line
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,8 @@ class Sheet:
 
 def sheet_to_latex(sheet: Sheet) -> str:
     """The sheet as a LaTeX float; a table wider than the text is centred on it."""
-    lines = [
-        r"\begin{table}",
-        r"\centering\small",
-        r"\setlength{\tabcolsep}{3pt}",
-        rf"\caption{{{escape(sheet.caption)}}}",
-        rf"\label{{tab:{sheet.name}}}",
-        rf"\makebox[\linewidth][c]{{\begin{{tabular}}{{{sheet.columns}}}",
-        r"\toprule",
-        line([escape(text) for text in sheet.header]),
-    ]
+    rows = [line([escape(text) for text in sheet.header])]
     for block in sheet.blocks:
-        lines += [r"\midrule", *(line([escape(text) for text in row]) for row in block)]
-    lines += [r"\bottomrule", r"\end{tabular}}", *minipage([escape(note) for note in sheet.notes]), r"\end{table}"]
-    return "\n".join(lines) + "\n"
+        rows += [r"\midrule", *(line([escape(text) for text in row]) for row in block)]
+    opening, notes = (r"\centering\small", r"\setlength{\tabcolsep}{3pt}"), [escape(note) for note in sheet.notes]
+    return float_of(sheet.name, sheet.caption, opening, sheet.columns, rows, notes, centred=True)

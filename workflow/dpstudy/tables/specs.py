@@ -98,4 +98,4 @@ def _check(place: str, spec: dict, style: Style, study: Study) -> None:
     if place == "tables.all":
         raise StudyError(f"{place}: results/tables/all.tex is the document with every table; choose another name")
     check_selected(place, spec, style, study)
-    style.check(place, spec, study)
+    style.check_spec(place, spec, study)

@@ -74,25 +74,16 @@ def crossed_cells(spec: Mapping, study: Study) -> list[str]:
     return like(study.cells, spec, crossed(spec))
 
 
-def audited_documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
-    """The documents of a spec's cells that show audits: ledgers, metrics, audits and splits."""
-    cells = crossed_cells(spec, study)
-    return scored_documents(cells, study) | {"audits": cells}
+SCORED = ("ledgers", "metrics", "splits")  # the documents of cells that show scores
+AUDITED = (*SCORED, "audits")
 
 
-def scored_documents(cells: list[str], study: Study) -> dict[str, list[str]]:
-    """The documents of cells that show scores: ledgers, metrics and splits."""
-    datasets = list(dict.fromkeys(study.cells[cell].dataset for cell in cells))
-    return {"ledgers": cells, "metrics": cells, "splits": datasets}
+Check = Callable[[str, dict, Study], None]
 
 
 def nothing(spec: Mapping, study: Study) -> list[str]:
     """An empty list of cells, for styles that print none."""
     return []
-
-
-def unchecked(place: str, spec: dict, study: Study) -> None:
-    """A check that accepts every spec, for styles whose schema says everything."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,29 +93,35 @@ class Style:
     Attributes:
         keys: name -> JSON schema of each key of a spec besides those that all have (`keys.COMMON`).
         needs: the keys that must be there.
-        check: (place, spec, study); raises a StudyError about what no schema can say.
+        check: (place, spec, study); raises a StudyError about what no schema can say. Or several such, in order.
         cells: (spec, study) -> names of the cells that it prints something of, perhaps some more.
         documents: (spec, study) -> what it reads besides the summary, kind -> names. Of cells: ledgers, metrics, trials
             (of searches), curves, audits, black_boxes; of data sets: splits; of "DATASET/FEATURES": features, those
-            of the training split. What of it a study does not make is left out.
+            of the training split. What of it a study does not make is left out. Or the kinds alone: those of its cells.
         measures: whether its `metric` is one that the study measures on the test split.
         publics: whether its `counterparts` may be of public sets.
     """
 
     keys: Mapping[str, dict]
     needs: tuple[str, ...] = ()
-    check: Callable[[str, dict, Study], None] = unchecked
+    check: Check | tuple[Check, ...] = ()
     cells: Callable[[Mapping, Study], list[str]] = crossed_cells
-    documents: Callable[[Mapping, Study], Mapping[str, Sequence[str]]] | None = None
+    documents: Callable[[Mapping, Study], Mapping[str, Sequence[str]]] | tuple[str, ...] = ("ledgers", "metrics")
     measures: bool = True
     publics: bool = False
 
+    def check_spec(self, place: str, spec: dict, study: Study) -> None:
+        """Make all checks of a spec. Raises: a StudyError, as they do."""
+        for check in (self.check,) if callable(self.check) else self.check:
+            check(place, spec, study)
+
     def reads(self, spec: Mapping, study: Study) -> dict[str, Sequence[str]]:
         """The documents that a spec reads; by default the ledgers and metrics of its cells."""
-        if self.documents is not None:
+        if callable(self.documents):
             return dict(self.documents(spec, study))
         cells = self.cells(spec, study)
-        return {"ledgers": cells, "metrics": cells}
+        datasets = list(dict.fromkeys(study.cells[cell].dataset for cell in cells if cell in study.cells))
+        return {kind: datasets if kind == "splits" else cells for kind in self.documents}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,13 +49,9 @@ def lay_searches(name: str, spec: dict, results: Results) -> list[Found]:
         values = tuple(trial["value"] for trial in trials if trial["state"] == "complete")
         if not values:
             raise StudyError(f"table {name}: every trial of {row['label']!r} failed")
-        published = {
-            statistic: value.value
-            for statistic in STATISTICS
-            if "published" in row
-            and (value := lookup({**row["published"], "statistic": statistic}, row["epsilon"]))
-            and value.value is not None
-        }
+        printed = row.get("published")
+        numbers = {s: lookup({**printed, "statistic": s}, row["epsilon"]) if printed else None for s in STATISTICS}
+        published = {s: one.value for s, one in numbers.items() if one and one.value is not None}
         failed = len(trials) - len(values)
         searches.append(Found(row["label"], row["dataset"], row["epsilon"], values, failed, published))
     return searches

@@ -10,7 +10,7 @@ GUARANTEES = {
     "claimed": "The authors claim this guarantee; it is not proved.",
     "none": "No privacy guarantee.",
 }
-_ADJACENCY = {
+ADJACENCIES = {
     "add-remove-one": "adding or removing one {unit}",
     "replace-one": "replacing one {unit}",
     "zero-out": "leaving the place of one {unit} empty",
@@ -35,18 +35,13 @@ RELEASES = {  # what the releases of the methods here are, for those who do not 
     "choice": "which setting did best on the validation split",
 }
 _ACCOUNTANTS = {"exact": "exact", "pld": "PLD", "rdp": "RDP", "zcdp": "zCDP", "bracket": "second accountant"}
-_TESTED = {
+TESTED = {  # whether the test split is public -> what publishing its scores means for its records
     True: "The test split is public: its scores, intervals and groups are no release.",
     False: (
         "The test split holds private records: every number on it here (scores, intervals, how many a group has) is a "
         "statistic of them that no ledger accounts for. Keep this page where the records are kept."
     ),
 }
-
-
-def test_in_words(public: bool) -> str:
-    """A sentence on what publishing a data set's scores means for its test records."""
-    return _TESTED[public]
 
 
 _ON_RECORDS = (
@@ -63,15 +58,12 @@ _BOUNDS = {
 
 def audit_in_words(audit: dict, guarantee: str = "proved") -> list[str]:
     """The results of an audit as sentences: the verdict, then each attack."""
-    return [
-        f"Audit: {audit['verdict']}",
-        *(
-            f"ε ≥ {lower_bound(entry['epsilon_lower'], places=2)}, {_BOUNDS.get(entry['bound'], entry['bound'])} "
-            f"({entry['statistic']}; {entry['adjacency']}, {entry['runs']} runs, confidence {entry['confidence']:.5g})."
-            for entry in audit["audits"]
-        ),
-        *([_ON_RECORDS] if guarantee == "claimed" and audit["audits"] else []),
+    shown = [
+        f"ε ≥ {lower_bound(entry['epsilon_lower'], places=2)}, {_BOUNDS.get(entry['bound'], entry['bound'])} "
+        f"({entry['statistic']}; {entry['adjacency']}, {entry['runs']} runs, confidence {entry['confidence']:.5g})."
+        for entry in audit["audits"]
     ]
+    return [f"Audit: {audit['verdict']}", *shown, *([_ON_RECORDS] if guarantee == "claimed" and shown else [])]
 
 
 def bounds_in_words(bounds: dict) -> list[str]:
@@ -95,8 +87,8 @@ def _counted(number: int, noun: str) -> str:
 def event_in_words(event: dict) -> str:
     """One event of a ledger as a sentence."""
     count = event["count"]
-    what = RELEASES.get(event["name"])
-    text = f"{event['name']}{f' ({what})' if what else ''}: {event['mechanism']} mechanism"
+    what = f" ({RELEASES[event['name']]})" if event["name"] in RELEASES else ""
+    text = f"{event['name']}{what}: {event['mechanism']} mechanism"
     if event.get("noise_multiplier") is not None:
         text += f", noise multiplier {lower_bound(event['noise_multiplier'])}"  # noise and rate are what protects
     if event.get("sensitivity") is not None:
@@ -110,9 +102,10 @@ def event_in_words(event: dict) -> str:
 
 
 def _sampling(event: dict) -> str:
+    part = event.get("params", {}).get("part")
+    split = f" of the {part} split" if part else ""
     if event["sampling"] == "none":
-        part = event.get("params", {}).get("part")
-        return f"each time on all records{f' of the {part} split' if part else ''}"
+        return f"each time on all records{split}"
     if event["mechanism"] == "iterated-gaussian":
         order = {"secret": "a secret random", "public": "a known"}[event["params"]["order"]]
         return f"on fixed batches in {order} order, only the last iterate being published"
@@ -120,9 +113,7 @@ def _sampling(event: dict) -> str:
         return "on fixed batches of a shuffled pass (no amplification)"
     kind = event["sampling"].replace("-", " ").replace("poisson", "Poisson")
     cut = f", cut to {event['params']['largest_batch']} where there are more" if kind.startswith("truncated") else ""
-    part = event.get("params", {}).get("part")
-    rate = upper_bound(event["sampling_rate"])
-    return f"each time on a {kind} sample{f' of the {part} split' if part else ''} with rate {rate}{cut}"
+    return f"each time on a {kind} sample{split} with rate {upper_bound(event['sampling_rate'])}{cut}"
 
 
 def ledger_in_words(ledger: dict) -> dict:
@@ -133,7 +124,7 @@ def ledger_in_words(ledger: dict) -> dict:
         "not_accounted": [sentence]}.
     """
     unit = _UNITS.get(ledger["unit"], ledger["unit"])
-    change = _ADJACENCY.get(ledger["adjacency"], ledger["adjacency"]).format(unit=unit)
+    change = ADJACENCIES.get(ledger["adjacency"], ledger["adjacency"]).format(unit=unit)
     if ledger["epsilon"] is None:
         summary = GUARANTEES[ledger["guarantee"]]
     else:
@@ -145,17 +136,13 @@ def ledger_in_words(ledger: dict) -> dict:
             summary += f" {GUARANTEES[ledger['guarantee']]}"
     by = bounds_on_epsilon(ledger["epsilon_by"])
     noise = {"seeded": "seeded (reproducible research, not for release)", "secure": "from the operating system"}
+    source = f"Noise: {noise.get(ledger['noise'], ledger['noise'])}. Scope: {ledger['scope']}."
     return {
         "guarantee": ledger["guarantee"],
         "summary": summary,
         "others": " ".join(filter(None, [f"ε by accountant: {by}." if by else "", trade_off_in_words(ledger)])),
         "events": [event_in_words(event) for event in ledger["events"]],
-        "noise": " ".join(
-            [
-                *bounds_in_words(ledger.get("bounds", {})),
-                f"Noise: {noise.get(ledger['noise'], ledger['noise'])}. Scope: {ledger['scope']}.",
-            ]
-        ),
+        "noise": " ".join([*bounds_in_words(ledger.get("bounds", {})), source]),
         "not_accounted": list(ledger["not_accounted"]),
     }
 
@@ -203,10 +190,10 @@ def total_in_words(total: Mapping) -> str:
     if "together" in total:
         alone, together = {key: value for key, value in total.items() if key != "together"}, total["together"]
         more = f" {together['by_record']} more protect single records only." if "by_record" in together else ""
-        names = ", ".join(together["with"])
-        return (
-            f"{total_in_words(alone)} With {names}, which may have the same records: {total_in_words(together)}{more}"
+        beside = (
+            f"With {', '.join(together['with'])}, which may have the same records: {total_in_words(together)}{more}"
         )
+        return f"{total_in_words(alone)} {beside}"
     runs = f"{total['cells']} cells, {total['seeds']} trained models"
     bound = total["epsilon_of_proved"]
     proved = "unknown" if bound is None else f"at most {upper_bound(bound)}" if bound > 0 else "0"
@@ -254,10 +241,8 @@ def spent_in_words(spent: dict | None, by_record: int = 0) -> str:
 
 def caught_in_words(trade_off: Mapping) -> str:
     """The highest true positive rates of any attacker at small false positive rates, as a sentence."""
-    caught = ", ".join(
-        f"at most {upper_bound(100 * share, places=1)} % at {100 * float(rate):g} % false positives"
-        for rate, share in trade_off["true_positives"].items()
-    )
+    shares = [(upper_bound(100 * share, places=1), 100 * float(r)) for r, share in trade_off["true_positives"].items()]
+    caught = ", ".join(f"at most {most} % at {rate:g} % false positives" for most, rate in shares)
     return f"whoever knows all other records and sees the model recognises, of those who took part, {caught}."
 
 

@@ -12,9 +12,10 @@ from dpstudy.privacy.claimed import noise_multiplier, rho_of
 from dpstudy.privacy.gaussian import epsilon_of
 from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.claims.anon_smoothing_printed import CIFAR10, DELTA, DISTANCES, EPSILONS, FREE, SMOOTHING
-from dpstudy.tables.claims.finding import COMPUTED, MEASUREMENT, Finding, Part, by_roles, decided, noted
+from dpstudy.tables.claims.finding import COMPUTED, MEASUREMENT, Finding, Part, decided
 from dpstudy.tables.claims.grid import Triples, Value, number
-from dpstudy.tables.claims.scores import Evidence, Scores, grouped, places
+from dpstudy.tables.claims.scores import Evidence, Scores, places
+from dpstudy.tables.grouping import grouped
 from dpstudy.tables.published import DISTANCES as MEASURED_DISTANCES
 from dpstudy.tables.published import published_rows
 
@@ -124,38 +125,33 @@ def enough_records(evidence: Evidence) -> Finding:
     return decided(agree and local_sensitivity(most, most) > 0, COMPUTED, text, here)
 
 
-def errors_below_the_bound(evidence: Evidence) -> Finding:
-    """Judge Theorem 3: the error is below 2 exp(-m^2 rho/(4 ln(1/delta))).
+def bounds_at_the_margin(evidence: Evidence) -> tuple[bool, str]:
+    """The bounds of Theorem 3, 2 exp(-m^2 rho/(4 ln(1/delta))), which refute nothing."""
+    bounds = ", ".join(f"{100 * error_bound(e):.1f} % at ε = {number(e)}" for e in EPSILONS)
+    return True, f"With m = {_MARGIN:g} and δ = {upper_bound(DELTA)} the bound is {bounds}"
+
+
+def _accuracies(scores: Scores, evidence: Evidence) -> Scores:
+    """The scores, if they are accuracies; an area is none."""
+    return scores if scores is evidence.printed or metric_of(evidence.metric).percent else Scores({})
+
+
+def bounds_and_errors(scores: Scores, evidence: Evidence) -> Triples:
+    """(place and epsilon, bound, error) at finite epsilons, with each cell's own margin and delta.
 
     Bounds of 100 % and more are not counted.
     """
-
-    def counted(scores: Scores) -> list[Part]:
-        if scores is not evidence.printed and not metric_of(evidence.metric).percent:
-            scores = Scores({})  # an area is no accuracy
-        parts = [
-            Part.of("Bound over the error, at finite ε", _bounds(scores)),
-            Part.of("Bound at ε = ∞, which is 0, over the error without smoothing", _unsmoothed(scores)),
-        ]
-        return [part for part in parts if part.counted]
-
-    roles = "instance-smoothing (CIFAR-10, accuracies, ε at which the bound is below 100 %)"
-    bounds = ", ".join(f"{100 * error_bound(e):.1f} % at ε = {number(e)}" for e in EPSILONS)
-    text = f"With m = {_MARGIN:g} and δ = {upper_bound(DELTA)} the bound is {bounds}"
-    return noted(by_roles(evidence, counted, roles), text)
-
-
-def _bounds(scores: Scores) -> Triples:
-    """(place and epsilon, bound, error) at finite epsilons, with each cell's own margin and delta."""
-    for run in (run for run in scores.of_role(SMOOTHING) if run.data == CIFAR10 and run.private):
+    runs = _accuracies(scores, evidence).of_role(SMOOTHING)
+    for run in (run for run in runs if run.data == CIFAR10 and run.private):
         options = run.metrics.get("hyperparameters", {})
         bound = error_bound(run.epsilon, options.get("margin", _MARGIN), options.get("noise_delta", DELTA))
         if (bound := options.get("error_bound", bound)) < 1:
             yield run.at, Value(100 * bound), _error(run.accuracy)
 
 
-def _unsmoothed(scores: Scores) -> Triples:
-    for place in places(scores, CIFAR10):
+def unsmoothed_errors(scores: Scores, evidence: Evidence) -> Triples:
+    """(place, the bound without smoothing, the error)."""
+    for place in places(_accuracies(scores, evidence), CIFAR10):
         accuracy = scores.get(place, SMOOTHING, math.inf) or scores.get(place, FREE, math.inf)
         if accuracy is not None:
             yield place, Value(100 * error_bound(math.inf)), _error(accuracy)

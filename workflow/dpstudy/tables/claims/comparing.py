@@ -7,6 +7,7 @@ cannot say, a function in the paper's modules does: it forms the pairs to compar
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from itertools import product
 from types import MappingProxyType
 from typing import Any
@@ -34,9 +35,9 @@ def finding(claim: Mapping, paper: Printed | None, evidence: Any, functions: Fun
         paper: what the paper prints by roles; None: its evidence is a grid of methods (mehta2023).
         functions: those that the entry may name.
     """
-    printed = claim.get("printed", "")
+    printed, told = claim.get("printed", ""), functions[claim["told"]] if "told" in claim else lambda evidence: ""
     if "open" in claim:
-        return undecided(claim["open"], printed)
+        return noted(undecided(claim["open"], printed), here=told(evidence))
     if "computed" in claim:
         true, printed = functions[claim["computed"]](evidence)
         if not true:
@@ -49,8 +50,7 @@ def finding(claim: Mapping, paper: Printed | None, evidence: Any, functions: Fun
         missing = lacking(claim["roles"]) if "roles" in claim else claim.get("missing")
         found = on_both(evidence, compared, claim.get("about_the_tables", False), missing)
     beside = [str(part) for part in parts(_several(claim, "beside"), evidence.ours) if part.counted]
-    told = functions[claim["told"]](evidence) if "told" in claim else ""
-    return noted(found, printed, ". ".join(filter(None, [*beside, told])))
+    return noted(found, printed, ". ".join(filter(None, [*beside, told(evidence)])))
 
 
 def check(name: str, claim: Mapping, paper: str, roles: Sequence[str], functions: Iterable[str] = ()) -> None:
@@ -119,8 +119,9 @@ def _triples(one: Mapping, known: Any, paper: Printed | None, evidence: Any, fun
     if not where and ("datasets" in one or "place" in one):
         return None  # a claim about several data sets is judged on those that are there
     if "pairs" in one:
-        of_some = {"datasets": where} if "datasets" in one else {}
-        return functions[one["pairs"]](known, **one.get("with", {}), **of_some)
+        of_some, function = {"datasets": where} if "datasets" in one else {}, functions[one["pairs"]]
+        whole = {"evidence": evidence} if "evidence" in signature(function).parameters else {}
+        return function(known, **one.get("with", {}), **of_some, **whole)
     return _of_roles(one, where, paper, evidence, known) if paper else _of_methods(one, known)
 
 

@@ -13,7 +13,8 @@ from dpstudy.privacy.published import de2022 as renyi_epsilon
 from dpstudy.tables.claims.de2022_printed import CIFAR10, CIFAR100
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, TOLERATED, UNDECIDED, Finding, decided, undecided
 from dpstudy.tables.claims.grid import number
-from dpstudy.tables.claims.scores import Evidence, Run, grouped
+from dpstudy.tables.claims.scores import Evidence, Run
+from dpstudy.tables.grouping import grouped
 from dpstudy.tables.published import RESULTS, published_rows
 
 ABOUT = 0.02  # relative difference of epsilons that still reads as the same

@@ -23,7 +23,8 @@ from dpstudy.tables.claims.finding import (
     undecided,
     worst,
 )
-from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, gap, grouped, on_training, up
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, gap, on_training, up
+from dpstudy.tables.grouping import grouped
 from dpstudy.tables.published import TIMINGS, published_rows
 
 _OPTIMUM = Setting("figure 6", CIFAR10, "DP-SGD", epsilon=8.0, delta=1e-5, batch=4096, sigma=3.0, steps=2500)
@@ -163,8 +164,7 @@ def larger_batches(evidence: Evidence) -> Finding:
     ends = [[group[0], group[-1]] for group in groups if len(group) > 1]
     parts = [Part.of("Larger batch over the next smaller", up(groups)), Part.of("Largest over smallest", up(ends))]
     if measured(groups):
-        gaps = up(ends, gap)
-        parts.append(Part.of("What training records are ahead of test records, largest over smallest", gaps))
+        parts.append(Part.of("What training records are ahead of test records, largest over smallest", up(ends, gap)))
     printed = "Figure 2 alone; section 5 has a gain of about 8 points from B = 256 to 16,384"
     finding = on_cells(parts, "The study has no cells of several batch sizes in the role batches", printed)
     narrow = _too_narrow(groups)
@@ -192,11 +192,8 @@ def _optimal_settings(evidence: Evidence, deep: bool) -> Finding:
         return undecided(f"{_NO_BATCHES}{', WRN-40-4)' if deep else ')'}")
     kept = {rule: all(holds(group) for group in groups) for rule, holds in _RULES.items()}
     text = ". ".join(f"{rule}: {'yes' if so else 'no'}" for rule, so in kept.items())
-    shown = "; ".join(
-        f"B = {setting(run, 'batch_size'):,}: T = {setting(run, 'steps'):,}, η = {setting(run, _RATE):g}"
-        for group in groups
-        for run in group
-    )
+    found = [[setting(run, name) for name in ("batch_size", "steps", _RATE)] for group in groups for run in group]
+    shown = "; ".join(f"B = {batch:,}: T = {steps:,}, η = {rate:g}" for batch, steps, rate in found)
     here = f"{text}. {shown}. As found"
     narrow = _too_narrow(groups)
     return undecided(f"{here}. {narrow}") if narrow else decided(all(kept.values()), CELLS, "", here)

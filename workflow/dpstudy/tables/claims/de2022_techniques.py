@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, Part, by_roles, decided
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, Finding, decided
 from dpstudy.tables.claims.grid import Triples, Value, highest
-from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, curve_value, grouped, matched, on_training, up
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, accuracy, curve_value, matched, on_training, up
+from dpstudy.tables.grouping import grouped
 
-_ADDED = ("group normalisation", "a larger batch", "weight standardisation", "augmentation multiplicity", "averaging")
+_TECHNIQUES = 5  # that Table 2 adds one after another
 _COPIES, _WEIGHTS = 16, 1000  # of the example at which the norm of a contribution is computed
 _EARLY = 8.0  # the epsilon at which Figure 9 compares early in training
 
@@ -46,19 +47,12 @@ def measured(groups: Sequence[Sequence[Run]]) -> bool:
 
 def _steps(scores: Scores) -> list[list[Run]]:
     """The cells of complete ablations."""
-    return [group for group in scores.in_order("ablation") if len(group) == len(_ADDED) + 1]
+    return [group for group in scores.in_order("ablation") if len(group) == 1 + _TECHNIQUES]
 
 
-def ablation(evidence: Evidence) -> Finding:
-    """Judge the claim: each of five techniques adds accuracy to the previous ones."""
-
-    def parts(scores: Scores) -> list[Part]:
-        return [
-            Part.of(f"With {name} over without", up(group[i : i + 2] for group in _steps(scores)))
-            for i, name in enumerate(_ADDED)
-        ]
-
-    return by_roles(evidence, parts, "ablation (all six, in the order of Table 2)")
+def with_one_more(scores: Scores, number: int) -> Triples:
+    """(cell, with the technique of this number in Table 2, with those before it alone)."""
+    return up(group[number - 1 : number + 1] for group in _steps(scores))
 
 
 def with_averaging(scores: Scores) -> Triples:

@@ -172,11 +172,6 @@ def on_both(evidence: Any, parts_of: Parts, about_the_tables: bool = False, miss
     return Finding(OPEN, "", printed_text, here_text)
 
 
-def by_roles(evidence: Any, parts_of: Parts, roles: str) -> Finding:
-    """The finding as by `on_both`; if the study has no cells to compare, it names the missing roles."""
-    return on_both(evidence, parts_of, missing=lacking(roles))
-
-
 def on_cells(parts: Sequence[Part], missing: str, printed: str = "") -> Finding:
     """The finding by our cells alone; `missing` says what the study lacks where there are none."""
     verdict, here = judged(parts, missing)

@@ -19,7 +19,7 @@ _IMAGENET_RECORDS = 1_281_167
 _TRIALS = {ADAM: 200, LS: 200, NEWTON: 300, FC: 200}
 _ENLARGED = ("CIFAR-10", "CIFAR-100")  # whose small images networks see enlarged
 _BIG = 1.0  # points from which on a difference reads as a big one
-_EXAMPLE = (10, 100, 3.0)  # steps, classes and noise multiplier at which a theorem is recomputed
+_STEPS, _CLASSES, _MULTIPLIER = 10, 100, 3.0  # at which a theorem is recomputed
 
 
 def _gaussian(name: str, multiplier: float, count: int = 1) -> Event:
@@ -27,31 +27,29 @@ def _gaussian(name: str, multiplier: float, count: int = 1) -> Event:
 
 
 def _theorem(releases: Iterable[Event], stated: float, formula: str, remark: str = "") -> Finding:
-    (steps, classes, multiplier), recomputed = _EXAMPLE, composed_mu(releases) ** 2 / 2
-    text = f"T = {steps}, m = {classes}, σ = {multiplier:g}: composed {recomputed:.6f}, {formula} = {stated:.6f}"
+    recomputed = composed_mu(releases) ** 2 / 2
+    text = f"T = {_STEPS}, m = {_CLASSES}, σ = {_MULTIPLIER:g}: composed {recomputed:.6f}, {formula} = {stated:.6f}"
     return decided(math.isclose(recomputed, stated, rel_tol=1e-9), COMPUTED, f"{text}. {remark}".rstrip(". ") + ".")
 
 
 def newton_privacy(evidence: Evidence) -> Finding:
     """Judge Theorem 2.1: T/sigma^2-zCDP."""
-    steps, classes, multiplier = _EXAMPLE
-    releases = [_gaussian(name, multiplier * math.sqrt(classes), classes * steps) for name in ("gradient", "hessian")]
+    noise, count = _MULTIPLIER * math.sqrt(_CLASSES), _CLASSES * _STEPS
+    releases = [_gaussian("gradient", noise, count), _gaussian("hessian", noise, count)]
     remark = "It needs |derivative of the loss| ≤ 1, which the squared loss does not keep, though the text says so"
-    return _theorem(releases, steps / multiplier**2, "T/σ^2", remark)
+    return _theorem(releases, _STEPS / _MULTIPLIER**2, "T/σ^2", remark)
 
 
 def least_squares_privacy(evidence: Evidence) -> Finding:
     """Judge Theorem 2.2: 3/(2 sigma^2)-zCDP."""
-    multiplier = _EXAMPLE[2]
-    releases = [_gaussian(name, multiplier) for name in ("gram", "class_grams", "targets")]
-    return _theorem(releases, 3 / (2 * multiplier**2), "3/(2σ^2)", "m does not enter")
+    releases = [_gaussian(name, _MULTIPLIER) for name in ("gram", "class_grams", "targets")]
+    return _theorem(releases, 3 / (2 * _MULTIPLIER**2), "3/(2σ^2)", "m does not enter")
 
 
 def covariance_privacy(evidence: Evidence) -> Finding:
     """Judge Theorem 2.3: (T + 1)/(2 sigma^2)-zCDP."""
-    steps, _, multiplier = _EXAMPLE
-    releases = [_gaussian("gram", multiplier), _gaussian("gradient", multiplier, steps)]
-    return _theorem(releases, (steps + 1) / (2 * multiplier**2), "(T + 1)/(2σ^2)")
+    releases = [_gaussian("gram", _MULTIPLIER), _gaussian("gradient", _MULTIPLIER, _STEPS)]
+    return _theorem(releases, (_STEPS + 1) / (2 * _MULTIPLIER**2), "(T + 1)/(2σ^2)")
 
 
 def zcdp_of_epsilon_4(evidence: Evidence) -> Finding:

@@ -13,7 +13,8 @@ from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.claims import anon_smoothing_printed, de2022_printed, tramer2021_printed
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.names import CONTROLS, MODELS, ROLES, roles_of, why_another
-from dpstudy.tables.claims.scores import Evidence, Point, Run, Scores, Search, grouped, keeps, value_of
+from dpstudy.tables.claims.scores import Evidence, Point, Run, Scores, Search, keeps, value_of
+from dpstudy.tables.grouping import by_key, grouped
 from dpstudy.tables.names import check_names
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from dpstudy.tables.results import Results
@@ -89,11 +90,8 @@ def evidence_of(
         found = {run.n for run in runs if run.dataset == dataset}
         sizes[dataset] = found.intersection(paper.records.get(data, ())) or {max(found)}
     whole = [run for run in runs if run.n in sizes[run.dataset]]
-    values: dict[tuple[str, str, float], Value] = {}
-    for run in whole:
-        key = (run.dataset, run.role, run.epsilon)
-        if key not in values or values[key].number < run.accuracy.number:
-            values[key] = run.accuracy
+    several = by_key(whole, lambda run: (run.dataset, run.role, run.epsilon))
+    values = {key: max((run.accuracy for run in of), key=lambda value: value.number) for key, of in several.items()}
     beside = {dataset for dataset, dataset_sizes in sizes.items() if min(dataset_sizes) >= paper.least(dataset)}
     values |= {key: value for key, value in printed.values.items() if key[1] in paper.cited and key[0] in beside}
     resized = [run for run in runs if run.n not in sizes[run.dataset]]

@@ -4,18 +4,17 @@ A role is what a model is in the paper, such as its linear one or its CNN with s
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.on_training import ON_TRAINING
 from dpstudy.tables.claims.grid import Triples, Value, highest, number
-
-T = TypeVar("T")
+from dpstudy.tables.grouping import grouped
 
 
 class Point(NamedTuple):
@@ -24,14 +23,6 @@ class Point(NamedTuple):
     epochs: float
     spent: float | None
     accuracy: Value
-
-
-def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """Lists of the items of one key, in the order of their first items."""
-    groups: dict[Hashable, list[T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return list(groups.values())
 
 
 def matched(left: Iterable["Run"], right: Iterable["Run"], *names: str) -> list[tuple["Run", "Run"]]:
@@ -164,11 +155,6 @@ def keeps(ledger: Mapping, epsilon: float) -> bool:
     return math.isinf(epsilon) or (ledger["guarantee"] == "proved" and ledger["epsilon"] <= epsilon)
 
 
-def accuracy(run: Run) -> Value | None:
-    """The accuracy of a run."""
-    return run.accuracy
-
-
 def on_training(run: Run) -> Value | None:
     """A cell's accuracy on its training records; None where the study does not measure it."""
     return _over_seeds(run, lambda row: row[ON_TRAINING])
@@ -191,9 +177,12 @@ def value_of(numbers: Sequence[float], metric: str = "top1") -> Value:
     return Value(mean, std / math.sqrt(len(numbers)) if len(numbers) > 1 else None)
 
 
-def printed_value(row: Mapping[str, str], runs: int = 5) -> Value:
-    """A printed number; its standard deviation over so many runs gives a standard error, without one it is exact."""
-    return Value(float(row["value"]), float(row["std"]) / math.sqrt(runs) if row["std"] else 0.0)
+def printed_value(row: Mapping[str, str]) -> Value:
+    """A printed number; its standard deviation over five runs gives a standard error, without one it is exact."""
+    return Value(float(row["value"]), float(row["std"]) / math.sqrt(5) if row["std"] else 0.0)
+
+
+accuracy: Callable[[Run], Value | None] = attrgetter("accuracy")
 
 
 def up(groups: Iterable[Sequence[Run]], value: Callable[[Run], Value | None] = accuracy) -> Triples:

@@ -16,9 +16,10 @@ from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, Finding, Part, decided, noted, on_cells, undecided
 from dpstudy.tables.claims.grid import Triples, Value, compare, number
 from dpstudy.tables.claims.names import MODELS
-from dpstudy.tables.claims.scores import Evidence, Run, Scores, curve_value, gap, grouped, matched, on_training
+from dpstudy.tables.claims.scores import Evidence, Run, Scores, curve_value, gap, matched, on_training
 from dpstudy.tables.claims.tramer2021_printed import CIFAR, RECORDS, level
 from dpstudy.tables.claims.tramer2021_settings import certified
+from dpstudy.tables.grouping import grouped
 from dpstudy.tables.trials import BY_LABEL
 
 _FEWER = "Cells on fewer records than the paper's are not compared with its numbers"
@@ -49,14 +50,13 @@ def budget_on_cifar(evidence: Evidence) -> Finding:
     runs = [run for run in _private_curves(evidence, "linear") if run.dataset == CIFAR]
     if not runs:
         return undecided("The study has no training curve of a private linear model on CIFAR-10", printed)
-    points = [(point.spent, point.accuracy) for run in runs for point in run.curve if point.spent is not None]
-    points.sort(key=itemgetter(0))
+    along = [(point.spent, point.accuracy) for run in runs for point in run.curve if point.spent is not None]
+    points = sorted(along, key=itemgetter(0))
     reached = [spent for spent, accuracy in points if accuracy.number >= goal]
     last = max((run.curve[-1].accuracy for run in runs), key=lambda value: value.number)
+    here = f"{goal} % is not reached: the last point has {last.mean:.2f} %"
     if reached:
         here = f"{goal} % is first reached at a certified ε = {upper_bound(reached[0], places=2)}"
-    else:
-        here = f"{goal} % is not reached: the last point has {last.mean:.2f} %"
     if level(evidence.ours, CIFAR, Value(goal)) is None:
         return undecided(f"{here}. {_FEWER}", printed)
     if not reached:
@@ -109,11 +109,10 @@ def by_iteration(scores: Scores) -> Triples:
             yield f"{CIFAR} {number(e)}", scores.get(CIFAR, "linear", e), scores.get(CIFAR, "iteration", e)
 
 
-def tighter_analysis(evidence: Evidence) -> Finding:
-    """Judge the claim: a tighter analysis of DP-SGD would not close the gap."""
+def spent_by_pld(evidence: Evidence) -> str:
+    """What another analysis certifies of the noise that the paper takes."""
     spent = ", ".join(f"{data}: {proved} instead of {stated}" for data, stated, proved in certified(evidence))
-    why = "It is about every analysis that there could be, and rests on another paper's audits"
-    return undecided(f"{why}. What PLD certifies of the paper's own noise: {spent}" if spent else why)
+    return f"What PLD certifies of the paper's own noise: {spent}" if spent else ""
 
 
 def without_and_with_privacy(scores: Scores, ahead: bool) -> Triples:

@@ -14,8 +14,8 @@ from dpstudy.privacy.noise_levels import noise_level
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.published import tramer2021 as plain_conversion
 from dpstudy.privacy.renyi import rdp_curve
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Finding, Part, by_roles, decided
-from dpstudy.tables.claims.grid import Value, number
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, PRINTED, Finding, decided
+from dpstudy.tables.claims.grid import Triples, Value, number
 from dpstudy.tables.claims.names import MODELS
 from dpstudy.tables.claims.scores import Evidence, Scores
 from dpstudy.tables.claims.tramer2021_printed import CIFAR, FASHION, MNIST, PAPER
@@ -41,27 +41,21 @@ _SCALES, _ANGLES = 2, 8
 _COMMON = {"clipping_norm": 0.1, "momentum": 0.9, "optimiser": "momentum"}
 
 
-def sizes_and_accuracy(evidence: Evidence) -> Finding:
-    """Judge the claim: ScatterNet models have as many parameters or more, and a smaller CNN changes little."""
+def parameters_of_models(scores: Scores, evidence: Evidence) -> Triples:
+    """(data set, parameters of the linear model in percent of the CNN's, what reads as many)."""
+    sizes = _sizes(evidence, scores)
+    for dataset, other in ((MNIST, "cnn"), (FASHION, "cnn"), (CIFAR, "cnn-smaller")):
+        linear, cnn = sizes.get((dataset, "linear")), sizes.get((dataset, other))
+        if linear and cnn:
+            yield dataset, Value(100 * linear / cnn), Value(AS_MANY)
 
-    def parts(scores: Scores) -> list[Part]:
-        sizes = _sizes(evidence, scores)
-        ratios = [
-            (dataset, Value(100 * sizes[dataset, "linear"] / sizes[dataset, other]), Value(AS_MANY))
-            for dataset, other in ((MNIST, "cnn"), (FASHION, "cnn"), (CIFAR, "cnn-smaller"))
-            if sizes.get((dataset, "linear")) and sizes.get((dataset, other))
-        ]
-        gaps = []
-        for epsilon in scores.epsilons(CIFAR, "cnn-smaller"):
-            linear, cnn, smaller = (scores.get(CIFAR, role, epsilon) for role in ("linear", "cnn", "cnn-smaller"))
-            if linear and cnn and smaller and (change := smaller - cnn):
-                gaps.append((CIFAR, linear - smaller, Value(abs(change.number), change.error)))
-        return [
-            Part.of(f"Linear model's parameters, in % of the CNN's, over {AS_MANY:g}", ratios),
-            Part.of("Lead of linear over the smaller CNN above what the CNN's size changes", gaps),
-        ]
 
-    return by_roles(evidence, parts, "linear, cnn and cnn-smaller")
+def leads_and_changes(scores: Scores) -> Triples:
+    """(CIFAR-10, lead of the linear model over the smaller CNN, what the CNN's size changes) at each epsilon."""
+    for epsilon in scores.epsilons(CIFAR, "cnn-smaller"):
+        linear, cnn, smaller = (scores.get(CIFAR, role, epsilon) for role in ("linear", "cnn", "cnn-smaller"))
+        if linear and cnn and smaller and (change := smaller - cnn):
+            yield CIFAR, linear - smaller, Value(abs(change.number), change.error)
 
 
 def _sizes(evidence: Evidence, scores: Scores) -> dict[tuple[str, str], int]:

@@ -6,9 +6,9 @@ prints at single epsilons may stand beside the lines, as points.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from dpstudy.core.errors import StudyError
@@ -19,11 +19,13 @@ from dpstudy.schema.messages import check_known
 from dpstudy.schema.methods import method_schema
 from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_cell, check_label
+from dpstudy.tables.grouping import by_key
 from dpstudy.tables.keys import CITED, LINE, TEXT, mapping, several
 from dpstudy.tables.palette import COLOURS, MARKERS, colours, dashes
+from dpstudy.tables.panels import WIDTH, finish, handles_of, panels_of
 from dpstudy.tables.published import along_epsilon
 from dpstudy.tables.remarks import measured
-from dpstudy.tables.selecting import cell_path, like, named
+from dpstudy.tables.selecting import AXES, cell_path, like, named
 from dpstudy.tables.style import Drawn, FigureStyle, Study
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 CSV_HEADER = ("panel", "line", "dataset", "features", "entry", "epsilon", "step", "x", "metric", "mean", "std", "seeds")
 X_LABELS = {"epoch": "epochs", "step": "steps", "epsilon": "privacy budget spent, ε"}
-_WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.7, 3
+_PANEL_HEIGHT, _COLUMNS = 2.7, 3
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,8 @@ def draw_curves(name: str, spec: dict, results: Results) -> Drawn:
         StudyError: a cell has no such metric, or x is the epsilon of a cell without noise.
     """
     metric, x = spec.get("metric", "top1"), spec.get("x", "epoch")
-    curves = [
-        _read(f"figure {name}", panel.get("title", ""), line, x, metric, results)
-        for panel in spec["panels"]
-        for line in panel["lines"]
-    ]
+    lines = [(panel.get("title", ""), line) for panel in spec["panels"] for line in panel["lines"]]
+    curves = [_read(f"figure {name}", title, line, x, metric, results) for title, line in lines]
     curves += [_cited(spec["panels"][0].get("title", ""), row, metric) for row in spec.get("cited", [])]
     rows = (
         (curve.panel, curve.label, *curve.cell.values(), step, where, metric, *rest)
@@ -76,33 +75,28 @@ def draw_curves(name: str, spec: dict, results: Results) -> Drawn:
 
 
 def _read(where: str, panel: str, line: dict, x: str, metric: str, results: Results) -> Curve:
-    cell = {key: line[key] for key in ("dataset", "features", "entry", "epsilon")}
+    cell = {axis: line[axis] for axis in AXES}
     name = cell_path(line)
     rate = read_json(results.metrics[name])["hyperparameters"].get("sampling_rate", 1.0)
-    values, spent, metrics = defaultdict(list), {}, set()
-    for row in read_table(results.curves[name], ["step", "epsilon_spent", "metric", "value"]).to_pylist():
-        metrics.add(row["metric"])
-        if row["metric"] == metric:
-            values[row["step"]].append(row["value"])
-            spent[row["step"]] = row["epsilon_spent"]
-    if not values:
-        has = ", ".join(sorted(metrics))
+    rows = read_table(results.curves[name], ["step", "epsilon_spent", "metric", "value"]).to_pylist()
+    by_step = by_key((row for row in rows if row["metric"] == metric), itemgetter("step"))
+    if not by_step:
+        has = ", ".join(sorted({row["metric"] for row in rows}))
         raise StudyError(f"{where}: the curve of {name} has no {metric!r}; it has {has}")
+    spent = {step: of_step[-1]["epsilon_spent"] for step, of_step in by_step.items()}
     if x == "epsilon" and None in spent.values():
         raise StudyError(f"{where}: {name} adds no noise, so it has no epsilon to plot against")
-    place = {step: {"step": step, "epoch": step * rate, "epsilon": spent[step]}[x] for step in values}
-    points = tuple((step, float(place[step]), *mean_median_std(v)[::2], len(v)) for step, v in sorted(values.items()))
+    place = {step: {"step": step, "epoch": step * rate, "epsilon": spent[step]}[x] for step in by_step}
+    values = [(step, [row["value"] for row in of_step]) for step, of_step in sorted(by_step.items())]
+    points = tuple((step, float(place[step]), *mean_median_std(of)[::2], len(of)) for step, of in values)
     return Curve(panel, line.get("label", line["entry"]), cell, points, line.get("like", ""))
 
 
 def _cited(panel: str, row: dict, metric: str) -> Curve:
     """What a paper prints, without a cell or a step."""
-    points = tuple(
-        ("", epsilon, printed.value, printed.std, 0)
-        for epsilon, printed in along_epsilon({"metric": metric, **row["published"]})
-        if printed.value is not None
-    )
-    return Curve(panel, row["label"], dict.fromkeys(("dataset", "features", "entry", "epsilon"), ""), points)
+    printed = along_epsilon({"metric": metric, **row["published"]})
+    points = tuple(("", e, one.value, one.std, 0) for e, one in printed if one.value is not None)
+    return Curve(panel, row["label"], dict.fromkeys(AXES, ""), points)
 
 
 def draw(
@@ -112,34 +106,20 @@ def draw(
 
     A label looks the same in each, coloured as its first line's entry is; `chances` are the panels' chance levels.
     """
-    from matplotlib.figure import Figure
-
     from dpstudy.tables.lettering import legend_columns
 
-    metric, x = spec.get("metric", "top1"), spec.get("x", "epoch")
-    titles = [panel.get("title", "") for panel in spec["panels"]]
-    columns = min(len(titles), _COLUMNS)
-    rows = -(-len(titles) // columns)
-    figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT * rows + 0.4), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharey=spec.get("share_y", False)).flatten()
+    measure, x_label = metric_of(spec.get("metric", "top1")).label, X_LABELS[spec.get("x", "epoch")]
+    titles, shared = [panel.get("title", "") for panel in spec["panels"]], spec.get("share_y", False)
+    figure, panels, columns = panels_of(len(titles), _COLUMNS, _PANEL_HEIGHT, 0.4, spec.get("title"), shared)
     styles = _styles(curves, axes)
-    for i, (panel, title) in enumerate(zip(panels, titles, strict=False)):
+    for i, (panel, title) in enumerate(zip(panels, titles, strict=True)):
         for curve in (curve for curve in curves if curve.panel == title):
-            (_draw_points if curve.cited else _draw_line)(panel, curve, styles[curve.label])
-        panel.grid(axis="y", color="0.9", linewidth=0.5)
-        panel.set_axisbelow(True)
-        panel.set_xlabel(X_LABELS[x])
-        if i % columns == 0 or not spec.get("share_y", False):
-            panel.set_ylabel(metric_of(metric).label)
-        panel.set_title(title, loc="left")
+            _draw_curve(panel, curve, styles[curve.label])
+        finish(panel, x_label, measure if i % columns == 0 or not shared else "", title)
     draw_chance(dict(zip(panels, chances, strict=False)))
-    for panel in panels[len(titles) :]:
-        panel.set_axis_off()
-    handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
-    columns = min(len(handles), legend_columns(handles, figure.get_figwidth()))
+    handles = handles_of(panels)
+    columns = min(len(handles), legend_columns(handles, WIDTH))
     figure.legend(handles.values(), handles.keys(), frameon=False, loc="outside lower center", ncols=columns)
-    if "title" in spec:
-        figure.suptitle(spec["title"], fontsize=9)
     return figure
 
 
@@ -158,13 +138,12 @@ def _styles(curves: list[Curve], axes: Mapping[str, Sequence[str]]) -> dict[str,
     } | {label: {"color": COLOURS[-1], "marker": MARKERS[number % len(MARKERS)]} for number, label in enumerate(cited)}
 
 
-def _draw_points(panel: Axes, curve: Curve, keywords: dict) -> None:
-    x, y = [point[1] for point in curve.points], [point[2] for point in curve.points]
-    panel.plot(x, y, label=curve.label, linestyle="none", markersize=4, zorder=4, **keywords)
-
-
-def _draw_line(panel: Axes, curve: Curve, keywords: dict) -> None:
+def _draw_curve(panel: Axes, curve: Curve, keywords: dict) -> None:
+    """A line with its band; what is cited as points."""
     x, mean = [point[1] for point in curve.points], [point[2] for point in curve.points]
+    if curve.cited:
+        panel.plot(x, mean, label=curve.label, linestyle="none", markersize=4, zorder=4, **keywords)
+        return
     panel.plot(x, mean, label=curve.label, **keywords)
     spread = [point[3] or 0.0 for point in curve.points]
     low, high = ([m + sign * s for m, s in zip(mean, spread, strict=True)] for sign in (-1, 1))
@@ -173,11 +152,6 @@ def _draw_line(panel: Axes, curve: Curve, keywords: dict) -> None:
 
 def _lines(spec: Mapping) -> list[dict]:
     return [line for panel in spec["panels"] for line in panel["lines"]]
-
-
-def _documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
-    cells = list(dict.fromkeys(map(cell_path, _lines(spec))))
-    return {"curves": cells, "metrics": cells}
 
 
 def _check(where: str, spec: dict, study: Study) -> None:
@@ -210,13 +184,12 @@ def _check(where: str, spec: dict, study: Study) -> None:
             raise StudyError(f"{at}: nothing is printed for it at a finite epsilon")
 
 
-_CELL = ("dataset", "features", "entry", "epsilon")
 _LIKE = TEXT | {"description": "Label of another line, in whose colour this one is drawn, with other dashes."}
 STYLE = FigureStyle(
     keys={
         "x": {"enum": list(X_LABELS), "description": "epoch where absent; epsilon: what was spent so far."},
         "panels": several(
-            mapping(("lines",), title=TEXT, lines=several(mapping(_CELL, dataset=TEXT, **LINE, like=_LIKE)))
+            mapping(("lines",), title=TEXT, lines=several(mapping(tuple(AXES), dataset=TEXT, **LINE, like=_LIKE)))
         ),
         "share_y": {"type": "boolean", "description": "One vertical axis for all panels."},
         "cited": CITED,
@@ -224,7 +197,7 @@ STYLE = FigureStyle(
     needs=("panels",),
     check=_check,
     cells=lambda spec, study: like(study.cells, {}, map(named, _lines(spec))),
-    documents=_documents,
+    documents=lambda spec, study: dict.fromkeys(("curves", "metrics"), [*dict.fromkeys(map(cell_path, _lines(spec)))]),
     draw=draw_curves,
     caption=lambda spec, axes, numbers: measured(
         spec, axes, numbers, "along training", "mean over seeds, bands are one standard deviation"

@@ -13,12 +13,13 @@ from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.tables.bars import INTERVALS, bar, lengths
 from dpstudy.tables.chance import chance_level, draw_chance
-from dpstudy.tables.checks import check_any, check_column
+from dpstudy.tables.checks import check_column, check_crossed
 from dpstudy.tables.keys import COLUMN, EPSILONS, TEXT, row_schema
 from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.palette import COLOURS, MARKERS
+from dpstudy.tables.panels import WIDTH, finish, handles_of, panels_of
 from dpstudy.tables.remarks import figure_remarks
-from dpstudy.tables.style import Drawn, FigureStyle, Study, crossed_cells
+from dpstudy.tables.style import Drawn, FigureStyle
 from dpstudy.tables.subgroups import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from dpstudy.tables.results import Results
 
-_WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.4, 3
+_PANEL_HEIGHT, _COLUMNS = 2.4, 3
 _GROUPS_ABREAST = 16  # groups side by side before a panel goes below the others
 _SPREAD = 0.6  # of the room between two groups, taken by the points of one
 _LEAST_SPAN = 0.1  # of a metric between 0 and 1, along the axis: groups that hardly differ shall look so
@@ -50,45 +51,35 @@ def draw(
     """The figure. `axes` are the study's names, so that each epsilon keeps its colour; `chance` is the chance level."""
     from matplotlib.figure import Figure
 
-    epsilons = axes["epsilons"]
+    epsilons, measure = axes["epsilons"], metric_of(metric).label
     scores = [score for score in scores if score.group not in (WHOLE, GAP) and score.mean is not None]
     groups = list(dict.fromkeys(score.group for score in scores))
     if not groups:
-        figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT))
-        figure.text(0.5, 0.5, f"{metric_of(metric).label}: too few records in the groups to compare them", ha="center")
+        figure = Figure(figsize=(WIDTH, _PANEL_HEIGHT))
+        figure.text(0.5, 0.5, f"{measure}: too few records in the groups to compare them", ha="center")
         return figure
-    panels_of = [[s for s in scores if s.place[1:3] == (row["features"], row["entry"])] for row in spec["rows"]]
-    drawn = [(row, row_scores) for row, row_scores in zip(spec["rows"], panels_of, strict=True) if row_scores]
-    columns = min(len(drawn), _COLUMNS, max(1, _GROUPS_ABREAST // len(groups)))
-    rows = -(-len(drawn) // columns)
-    tight = max(map(len, groups)) * _LETTER > _WIDTH / columns / len(groups)
+    by_row = [[s for s in scores if s.place[1:3] == (row["features"], row["entry"])] for row in spec["rows"]]
+    drawn = [(row, row_scores) for row, row_scores in zip(spec["rows"], by_row, strict=True) if row_scores]
+    most = min(_COLUMNS, max(1, _GROUPS_ABREAST // len(groups)))
+    tight = max(map(len, groups)) * _LETTER > WIDTH / min(len(drawn), most) / len(groups)
     height = _PANEL_HEIGHT + (_TURNED if tight else 0)
-    figure = Figure(figsize=(_WIDTH, height * rows + 0.5), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharey=True).flatten()
+    figure, panels, columns = panels_of(len(drawn), most, height, 0.5, spec.get("title"), share_y=True)
     shown = [epsilon for epsilon in epsilons if any(score.place[3] == epsilon for score in scores)]
-    for i, (panel, (row, row_scores)) in enumerate(zip(panels, drawn, strict=False)):
+    for i, (panel, (row, row_scores)) in enumerate(zip(panels, drawn, strict=True)):
         for number, epsilon in enumerate(shown):
             shift = _SPREAD * ((number + 0.5) / len(shown) - 0.5)
             _draw_points(panel, [s for s in row_scores if s.place[3] == epsilon], groups, shift, epsilons)
         panel.set_xlim(-0.5, len(groups) - 0.5)
-        turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if tight else {}
+        turned: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if tight else {}
         panel.set_xticks(range(len(groups)), groups, **turned)
-        panel.grid(axis="y", color="0.9", linewidth=0.5)
-        panel.set_axisbelow(True)
-        panel.set_xlabel(spec["column"].replace("_", " "))
-        if i % columns == 0:
-            panel.set_ylabel(metric_of(metric).label)
-        letters = int(_WIDTH / columns / _LETTER)  # a longer title would run out of the figure
-        panel.set_title(textwrap.fill(marked(line_label(row), row["entry"], axes), letters), loc="left")
-    draw_chance(dict.fromkeys(panels[: len(drawn)], chance))
+        letters = int(WIDTH / columns / _LETTER)  # a longer title would run out of the figure
+        title = textwrap.fill(marked(line_label(row), row["entry"], axes), letters)
+        finish(panel, spec["column"].replace("_", " "), "" if i % columns else measure, title)
+    draw_chance(dict.fromkeys(panels, chance))
     _widen(panels[0], _LEAST_SPAN * (100 if metric_of(metric).percent else 1))
-    for panel in panels[len(drawn) :]:
-        panel.set_axis_off()
-    handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
+    handles = handles_of(panels)
     names = [label for label in map(_name, shown) if label in handles]
     figure.legend([handles[label] for label in names], names, frameon=False, loc="outside lower center", ncols=6)
-    if "title" in spec:
-        figure.suptitle(spec["title"], fontsize=9)
     return figure
 
 
@@ -118,11 +109,6 @@ def _draw_points(panel: Axes, scores: list[Score], groups: list[str], shift: flo
     panel.errorbar(x, means, bars, label=_name(epsilon), **keywords, **style)
 
 
-def _check(place: str, spec: dict, study: Study) -> None:
-    check_column(place, spec, study)
-    check_any(place, crossed_cells(spec, study))
-
-
 def _caption(spec: Mapping, axes: Mapping, numbers: str) -> tuple[str, str]:
     metric, by = metric_of(spec.get("metric", "top1")).label, spec["column"].replace("_", " ")
     detail = f"mean over seeds, {INTERVALS}; no bar where there is none"
@@ -140,8 +126,8 @@ STYLE = FigureStyle(
         "epsilons": EPSILONS,
     },
     needs=("dataset", "rows", "column"),
-    check=_check,
-    documents=lambda spec, study: {"metrics": crossed_cells(spec, study)},
+    check=(check_column, check_crossed),
+    documents=("metrics",),
     draw=draw_disparities,
     caption=_caption,
 )

@@ -17,6 +17,7 @@ from dpstudy.tables.chance import draw_chance
 from dpstudy.tables.checks import check_cited, check_labels, check_published
 from dpstudy.tables.keys import CITED, COUNTERPARTS, EPSILONS, GROUPS, LABELS, NAMES, PUBLISHED, TEXT
 from dpstudy.tables.names import check_names, enumerated, marked
+from dpstudy.tables.panels import EDGED, WIDTH, finish, handles_of, mark_places, panels_of
 from dpstudy.tables.published import combine, lookup
 from dpstudy.tables.remarks import cited_remark, figure_remarks
 from dpstudy.tables.selecting import crossed, like
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 
 CSV_HEADER = ("series", "dataset", "features", "entry", "epsilon", "metric", "mean", "std", "seeds", "low", "high")
 Intervals = Mapping[str, tuple[float, float]]  # cell -> its ends
-_WIDTH, _HEIGHT = 6.3, 3.1  # inches: the text width of the usual one-column formats
-_COLUMNS, _PANEL_HEIGHT = 3, 2.6  # panels side by side; inches a row of panels where there are several rows
+_COLUMNS = 3  # panels side by side
+_HEIGHT, _PANEL_HEIGHT = 3.1, 2.6  # inches of a single row of panels, of each of several
 
 
 def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
@@ -48,17 +49,13 @@ def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
         for line in series
         for epsilon, *rest in line.points
     )
-    figure = draw(series, results.axes, _axis(metric, spec), spec.get("title", ""), intervals, chances)
+    measure = metric_of(metric).label + (f", gain over {spec['gain_over']}" if gains else "")
+    figure = draw(series, results.axes, measure, spec.get("title", ""), intervals, chances)
     return Drawn(CSV_HEADER, rows, figure)
 
 
 def _interval(line: Series, epsilon: str, intervals: Intervals) -> tuple[float, float] | None:
     return intervals.get(cell_name(line.dataset, line.features, line.entry, epsilon))
-
-
-def _axis(metric: str, spec: dict) -> str:
-    label = metric_of(metric).label
-    return f"{label}, gain over {spec['gain_over']}" if "gain_over" in spec else label
 
 
 def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[dict]) -> list[Series]:
@@ -77,14 +74,11 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
     datasets = spec.get("datasets", [spec.get("dataset", axes["datasets"][0])])
     epsilons, entries = spec.get("epsilons", axes["epsilons"]), spec.get("entries", axes["entries"])
     groups = spec.get("groups") or [{"features": features} for features in spec.get("features", axes["features"])]
-    for what, names, known in (
-        ("data set", datasets, "datasets"),
-        ("features", [group["features"] for group in groups], "features"),
-        ("entry", entries, "entries"),
-        ("epsilon", [] if "cited" in spec else epsilons, "epsilons"),  # papers have epsilons of their own
-        ("features", [spec["gain_over"]] if "gain_over" in spec else [], "features"),
-    ):
-        check_names(where, what, names, axes[known])
+    check_names(where, "data set", datasets, axes["datasets"])
+    check_names(where, "features", [group["features"] for group in groups], axes["features"])
+    check_names(where, "entry", entries, axes["entries"])
+    check_names(where, "epsilon", [] if "cited" in spec else epsilons, axes["epsilons"])  # papers have their own
+    check_names(where, "features", [spec["gain_over"]] if "gain_over" in spec else [], axes["features"])
     values = values_by_cell(summary, metric)
     ours, published = [], []
     for dataset in datasets:
@@ -145,35 +139,30 @@ def draw(
 
     Bars are the cells' intervals, or one standard deviation of what has none; `chances` are data sets' chance levels.
     """
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
     from dpstudy.tables.lettering import give_room, legend_columns, legend_place
 
     datasets = list(dict.fromkeys(line.dataset for line in series))
-    columns = min(len(datasets), _COLUMNS)
-    rows = -(-len(datasets) // columns)
-    figure = Figure(figsize=(_WIDTH, _HEIGHT if rows == 1 else _PANEL_HEIGHT * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False).flatten()
+    several = len(datasets) > 1
+    height = _HEIGHT if len(datasets) <= _COLUMNS else _PANEL_HEIGHT
+    figure, panels, columns = panels_of(len(datasets), _COLUMNS, height, title=(several and title) or None)
     styles = line_styles(series, axes)
-    for panel, dataset in zip(panels, datasets, strict=False):
+    for panel, dataset in zip(panels, datasets, strict=True):
         _draw_panel(panel, [line for line in series if line.dataset == dataset], styles, intervals, columns)
-        if len(datasets) > 1:  # narrow: the labels of 0.05 and 0.1 would touch
+        if several:  # narrow: the labels of 0.05 and 0.1 would touch
             panel.tick_params(axis="x", labelsize=6.5, labelrotation=60)
-        _finish(panel, measure, dataset if len(datasets) > 1 else title)
-    draw_chance({panel: chances.get(dataset) for panel, dataset in zip(panels, datasets, strict=False)})
-    for panel in panels[len(datasets) :]:
-        panel.set_axis_off()
-    handles = {label: h for p in panels for h, label in zip(*p.get_legend_handles_labels(), strict=True)}
+        panel.margins(x=0.04)
+        finish(panel, "privacy budget ε", measure, dataset if several else title)
+    draw_chance({panel: chances.get(dataset) for panel, dataset in zip(panels, datasets, strict=True)})
+    handles = handles_of(panels)
     if any(line.published and not line.cited for line in series):
         handles["published"] = Line2D([], [], color="0.25", marker="o", linestyle="none", markerfacecolor="none")
-    place = legend_place(handles, figure.get_figwidth())
-    if len(datasets) > 1:
-        place = {"loc": "outside lower center", "ncols": legend_columns(handles, figure.get_figwidth())}
+    place = legend_place(handles, WIDTH)
+    if several:
+        place = {"loc": "outside lower center", "ncols": legend_columns(handles, WIDTH)}
     give_room(figure, handles, place)
     figure.legend(handles.values(), handles.keys(), frameon=False, handlelength=2.8, **place)
-    if title and len(datasets) > 1:
-        figure.suptitle(title, fontsize=9)
     return figure
 
 
@@ -189,7 +178,7 @@ def _draw_panel(
             keywords = {"color": of_kind.get("color", "0.25"), "marker": of_kind.get("marker", "o"), "zorder": 4}
             keywords |= {"linestyle": "none", "markerfacecolor": "none", "markersize": 6}
         else:
-            keywords = styles[line.kind, line.entry] | {"markeredgecolor": "white", "markeredgewidth": 0.5}
+            keywords = styles[line.kind, line.entry] | EDGED
         finite = sorted((point for point in line.points if point[0] != "inf"), key=lambda point: float(point[0]))
         unbounded = [point for point in line.points if point[0] == "inf"]
         label = "_published" if line.published and not line.cited else line.label
@@ -212,33 +201,15 @@ def _positions(epsilons: list[str]) -> dict[str, float]:
 
 
 def _mark_epsilons(panel: Axes, positions: dict[str, float], marked: set[str]) -> None:
-    from matplotlib.ticker import NullLocator
-
-    panel.set_xscale("log")
     ticks = {("∞" if epsilon == "inf" else epsilon): x for epsilon, x in positions.items() if epsilon in marked}
-    panel.set_xticks(list(ticks.values()), list(ticks))
-    panel.xaxis.set_minor_locator(NullLocator())
-    if len(positions) == 1:
-        panel.set_xlim(0.5 * sum(positions.values()), 2 * sum(positions.values()))
+    mark_places(panel, list(ticks.values()), list(ticks), alone=len(positions) == 1)
     if "inf" in positions and len(positions) > 1:
         between = (positions["inf"] * sorted(positions.values())[-2]) ** 0.5
         panel.axvline(between, color="0.75", linewidth=0.6, linestyle=(0, (4, 3)))
-        slashes: dict[str, Any] = {"marker": [(-0.5, -1), (0.5, 1)], "markersize": 6, "markeredgewidth": 0.6}
+        slash: dict[str, Any] = {"marker": [(-0.5, -1), (0.5, 1)], "markersize": 6, "markeredgewidth": 0.6}
+        slash |= {"transform": panel.get_xaxis_transform(), "clip_on": False, "linestyle": "none", "color": "0.2"}
         for factor in (0.985, 1.015):
-            x = between * factor
-            panel.plot(
-                [x], [0], transform=panel.get_xaxis_transform(), clip_on=False, linestyle="none", color="0.2", **slashes
-            )
-
-
-def _finish(panel: Axes, measure: str, title: str) -> None:
-    panel.margins(x=0.04)
-    panel.grid(axis="y", color="0.9", linewidth=0.5)
-    panel.set_axisbelow(True)
-    panel.set_xlabel("privacy budget ε")
-    panel.set_ylabel(measure)
-    if title:
-        panel.set_title(title, loc="left")
+            panel.plot([between * factor], [0], **slash)
 
 
 def _check(place: str, spec: dict, study: Study) -> None:

@@ -19,6 +19,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.tables.keys import NAMES, TEXT
 from dpstudy.tables.numbers import significant
 from dpstudy.tables.palette import COLOURS, LINES
+from dpstudy.tables.panels import finish, panels_of
 from dpstudy.tables.style import Drawn, FigureStyle, Study, nothing
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ CSV_HEADER = (
     *("dataset", "features", "neighbours", "class", "n", "mean", "std", "bins_from", "bin_width"),
     *(f"bin_{number}" for number in range(1, BINS + 1)),
 )
-_WIDTH, _HEIGHT, _LINE_HEIGHT = 6.3, 3.1, 0.15  # inches; the last of a line of the legend
+_HEIGHT, _LINE_HEIGHT = 3.1, 0.15  # inches; the last of a line of the legend
 _LINES_TOLD_APART = len(COLOURS) * len(LINES)
 
 
@@ -116,12 +117,9 @@ def spacings(where: str, folder: str | os.PathLike, classes: list[str] | None, n
 
 def draw(spec: dict, found: list[Spacing], counts: list[np.ndarray], edges: np.ndarray, neighbours: int) -> Figure:
     """The figure: one panel, with a stepped line of area 1 for each class."""
-    from matplotlib.figure import Figure
+    from dpstudy.tables.lettering import place_legend
 
-    from dpstudy.tables.lettering import give_room, legend_place
-
-    figure = Figure(figsize=(_WIDTH, max(_HEIGHT, _LINE_HEIGHT * (len(found) + 2))), layout="constrained")
-    panel = figure.subplots()
+    figure, (panel,), _ = panels_of(1, 1, max(_HEIGHT, _LINE_HEIGHT * (len(found) + 2)))
     for number, (each, count) in enumerate(zip(found, counts, strict=True)):
         if each.mean is None:
             continue
@@ -131,17 +129,10 @@ def draw(spec: dict, found: list[Spacing], counts: list[np.ndarray], edges: np.n
         colour = COLOURS[number % len(COLOURS)]
         panel.stairs(density, edges, label=label, color=colour, linestyle=line, linewidth=1.2)
     panel.set_ylim(bottom=0)
-    panel.grid(axis="y", color="0.9", linewidth=0.5)
-    panel.set_axisbelow(True)
     whom = "nearest neighbour" if neighbours == 1 else f"{neighbours} nearest neighbours"
-    panel.set_xlabel(f"mean distance to the {whom} of the same class")
-    panel.set_ylabel("density of training records")
-    if "title" in spec:
-        panel.set_title(spec["title"], loc="left")
-    _, labels = panel.get_legend_handles_labels()
-    place = legend_place(labels, _WIDTH)
-    give_room(figure, labels, place)
-    figure.legend(frameon=False, **place)
+    x_label = f"mean distance to the {whom} of the same class"
+    finish(panel, x_label, "density of training records", spec.get("title", ""))
+    place_legend(figure, panel)
     return figure
 
 

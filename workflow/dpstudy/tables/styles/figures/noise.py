@@ -5,6 +5,7 @@ No cell is read. Written as PDF, PNG and CSV.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from dpstudy.core.errors import StudyError
 from dpstudy.tables.keys import EPSILONS, TEXT, mapping, several
 from dpstudy.tables.palette import COLOURS, MARKERS
+from dpstudy.tables.panels import decades, finish, panels_of
 from dpstudy.tables.style import Drawn, FigureStyle, Study, nothing
 
 if TYPE_CHECKING:
@@ -21,12 +23,12 @@ if TYPE_CHECKING:
     from dpstudy.tables.results import Results
 
 CSV_HEADER = (
-    "series", "algorithm", "accounting", "epsilon", "delta", "epochs", "records", "batch_size", "sampling_rate",
-    "noise_multiplier", "fitted",
-)  # fmt: skip
+    *("series", "algorithm", "accounting", "epsilon", "delta", "epochs", "records", "batch_size", "sampling_rate"),
+    *("noise_multiplier", "fitted"),
+)
 X_LABELS = {"epsilon": "privacy budget ε", "sampling_rate": "sampling rate B/n"}
 Y_LABEL = "noise multiplier σ\n(noise on the sum / bound on a record's gradient)"
-_WIDTH, _HEIGHT = 6.3, 3.6
+_HEIGHT = 3.6
 
 
 @dataclass(frozen=True)
@@ -67,15 +69,13 @@ def collect(series: Mapping, noise: Mapping, x: str) -> Series:
     from dpstudy.privacy.noise_levels import noise_level
 
     delta, facts = float(noise["delta"]), {key: noise[key] for key in ("records", "epochs")}
-    points = []
-    for epsilon in series["epsilons"]:
-        for batch in series["batch_sizes"]:
-            try:
-                how = series["algorithm"], series["accounting"]
-                level = noise_level(*how, epsilon, delta, batch_size=batch, **facts)
-            except StudyError:
-                level = None
-            points.append((epsilon, batch, batch / noise["records"], level))
+    points, how = [], (series["algorithm"], series["accounting"])
+    for epsilon, batch in itertools.product(series["epsilons"], series["batch_sizes"]):
+        try:
+            level = noise_level(*how, epsilon, delta, batch_size=batch, **facts)
+        except StudyError:
+            level = None
+        points.append((epsilon, batch, batch / noise["records"], level))
     constant = None
     if x == "sampling_rate":
         ratios = [math.log(level / math.sqrt(rate)) for _, _, rate, level in points if level]
@@ -90,11 +90,9 @@ def _fitted(line: Series, rate: float) -> float | str:
 
 def draw(lines: list[Series], spec: dict) -> Figure:
     """The figure: both axes logarithmic, fitted curves dashed."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import NullFormatter
 
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
-    panel = figure.subplots()
+    figure, (panel,), _ = panels_of(1, 1, _HEIGHT)
     for number, line in enumerate(lines):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         known = [point for point in line.points if point[3]]
@@ -108,15 +106,10 @@ def draw(lines: list[Series], spec: dict) -> Figure:
     panel.set_xscale("log")
     panel.set_yscale("log")
     for axis in (panel.xaxis, panel.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        decades(axis)
         axis.set_minor_formatter(NullFormatter())
-    panel.grid(color="0.9", linewidth=0.5)
-    panel.set_axisbelow(True)
-    panel.set_xlabel(X_LABELS[spec["x"]])
-    panel.set_ylabel(Y_LABEL)
-    if "title" in spec:
-        panel.set_title(spec["title"], loc="left")
+    finish(panel, X_LABELS[spec["x"]], Y_LABEL, spec.get("title", ""))
+    panel.grid(axis="x", color="0.9", linewidth=0.5)
     figure.legend(frameon=False, loc="outside lower center", ncols=3)
     return figure
 
@@ -169,7 +162,7 @@ STYLE = FigureStyle(
     needs=("x", "noise"),
     check=_check,
     cells=nothing,
-    documents=lambda spec, study: {},
+    documents=(),
     draw=draw_noise,
     caption=lambda spec, axes, numbers: (
         "noise on a sum of gradients, in units of the bound on a record's gradient.",

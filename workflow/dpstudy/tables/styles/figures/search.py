@@ -11,15 +11,18 @@ import os
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_searches
+from dpstudy.tables.grouping import by_key
 from dpstudy.tables.keys import SEARCHES, TEXT, mapping, several
 from dpstudy.tables.numbers import significant
 from dpstudy.tables.palette import COLOURS, MARKERS, colours
+from dpstudy.tables.panels import finish, panels_of
 from dpstudy.tables.remarks import measured
 from dpstudy.tables.selecting import searched
 from dpstudy.tables.style import Drawn, FigureStyle, Study
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from dpstudy.tables.results import Results
 
 CSV_HEADER = ("panel", "by", "search", "dataset", "epsilon", "value", "trials", "failed", "median", "max")
-_WIDTH, _PANEL_HEIGHT, _COLUMNS = 6.3, 2.3, 2
+_PANEL_HEIGHT, _COLUMNS = 2.3, 2
 _MEDIAN: dict[str, Any] = {"linestyle": "--", "markerfacecolor": "none"}
 
 
@@ -99,15 +102,14 @@ def _rows(panels: list[dict], views: list[View]):
 
 def _points(by: str, search: dict, trials: Mapping[str, str | os.PathLike]) -> tuple[Point, ...]:
     """The trials of a search's cells by their value; of cells without a label, none in a panel over labels."""
-    trials_by_value: dict[str, list[dict]] = {}
-    for cell, trial in pooled(search, trials):
-        value = cell.get("label") if by == BY_LABEL else _text(trial[by])
-        if value is not None:
-            trials_by_value.setdefault(value, []).append(trial)
+    found = (
+        (cell.get("label") if by == BY_LABEL else _text(trial[by]), trial) for cell, trial in pooled(search, trials)
+    )
+    by_value = by_key(((value, trial) for value, trial in found if value is not None), itemgetter(0))
     points = []
-    for value in _ordered(trials_by_value):
-        complete = tuple(trial["value"] for trial in trials_by_value[value] if trial["state"] == "complete")
-        points.append(Point(value, complete, len(trials_by_value[value]) - len(complete)))
+    for value in _ordered(by_value):
+        complete = tuple(trial["value"] for _, trial in by_value[value] if trial["state"] == "complete")
+        points.append(Point(value, complete, len(by_value[value]) - len(complete)))
     return tuple(points)
 
 
@@ -137,37 +139,26 @@ def _colours(searches: list[dict], names: Mapping[str, Sequence[str]]) -> dict[i
 
 def draw(spec: dict, views: list[View], names: Mapping[str, Sequence[str]], chance: float | None = None) -> Figure:
     """The figure: a colour per search, the maximum as a solid line, the median dashed; `chance` is the chance level."""
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    panels = spec["panels"]
-    columns = min(len(panels), _COLUMNS)
-    rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(_WIDTH, _PANEL_HEIGHT * rows + 0.5), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, sharey=spec.get("share_y", False)).flatten()
+    shared, measure = spec.get("share_y", False), metric_of(spec.get("metric", "top1")).label
+    figure, panels, columns = panels_of(len(spec["panels"]), _COLUMNS, _PANEL_HEIGHT, 0.5, spec.get("title"), shared)
     colour_of = _colours(spec["searches"], names)
-    for number, (panel, options) in enumerate(zip(axes, panels, strict=False)):
+    for number, (panel, options) in enumerate(zip(panels, spec["panels"], strict=True)):
         mine = [view for view in views if view.panel == number and view.points]
         ordered = _ordered(dict.fromkeys(point.value for view in mine for point in view.points))
         for view in mine:
             _draw_view(panel, view, ordered, colour_of[id(view.search)], joined=options["by"] != BY_LABEL)
         panel.set_xticks(range(len(ordered)), ordered)
         panel.margins(x=0.08)
-        panel.grid(axis="y", color="0.9", linewidth=0.5)
-        panel.set_axisbelow(True)
-        panel.set_title(options.get("title", options["by"].replace("_", " ")), loc="left")
-        if number % columns == 0 or not spec.get("share_y", False):
-            panel.set_ylabel(f"{metric_of(spec.get('metric', 'top1')).label}\non the validation split")
-    draw_chance(dict.fromkeys(axes[: len(panels)], chance))
-    for panel in axes[len(panels) :]:
-        panel.set_axis_off()
+        y_label = f"{measure}\non the validation split" if number % columns == 0 or not shared else ""
+        finish(panel, "", y_label, options.get("title", options["by"].replace("_", " ")))
+    draw_chance(dict.fromkeys(panels, chance))
     handles = [Line2D([], [], color=colour_of[id(search)], label=search["label"]) for search in spec["searches"]]
     grey: dict[str, Any] = {"color": "0.25", "marker": MARKERS[0]}
     handles += [Line2D([], [], label="maximum", **grey), Line2D([], [], label="median", **grey | _MEDIAN)]
     columns = min(5, len(handles))
     figure.legend(handles=handles, frameon=False, loc="outside lower center", ncols=columns, handlelength=3)
-    if "title" in spec:
-        figure.suptitle(spec["title"], fontsize=9)
     return figure
 
 
@@ -202,7 +193,7 @@ STYLE = FigureStyle(
     needs=("searches", "panels"),
     check=_check,
     cells=lambda spec, study: searched(spec),
-    documents=lambda spec, study: dict.fromkeys(("trials", "metrics"), searched(spec)),
+    documents=("trials", "metrics"),
     draw=draw_searches,
     caption=_caption,
     scores=False,

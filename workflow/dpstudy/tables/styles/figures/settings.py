@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
@@ -22,6 +22,7 @@ from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.keys import EPSILON, NAMES, TEXT, mapping, several
 from dpstudy.tables.palette import COLOURS, MARKERS
+from dpstudy.tables.panels import EDGED, WIDTH, decades, finish, mark_places
 from dpstudy.tables.remarks import measured
 from dpstudy.tables.selecting import cell_path
 from dpstudy.tables.style import Drawn, FigureStyle, Study
@@ -34,20 +35,8 @@ if TYPE_CHECKING:
     from dpstudy.tables.results import Results
 
 CSV_HEADER = (
-    "panel",
-    "line",
-    "dataset",
-    "features",
-    "entry",
-    "epsilon",
-    "x",
-    "x_value",
-    "y",
-    "y_value",
-    "std",
-    "seeds",
-    "low",
-    "high",
+    *("panel", "line", "dataset", "features", "entry", "epsilon"),
+    *("x", "x_value", "y", "y_value", "std", "seeds", "low", "high"),
 )
 COPIES, EPOCHS = "copies", "epochs"  # not hyper-parameters of their own
 _CALLED = {  # what an axis calls a hyper-parameter
@@ -59,7 +48,7 @@ _CALLED = {  # what an axis calls a hyper-parameter
     COPIES: "augmentation multiplicity K",
     EPOCHS: "epochs",
 }
-_WIDTH, _PANEL_HEIGHT, _COLUMNS, _TICKS = 6.3, 2.3, 2, 8
+_PANEL_HEIGHT, _COLUMNS, _TICKS = 2.3, 2, 8
 
 
 @dataclass(frozen=True)
@@ -138,7 +127,7 @@ def draw(spec: dict, panels: Sequence[Sequence[list[Point]]], chances: Sequence[
 
     columns = min(len(panels), _COLUMNS)
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(_WIDTH, 0.6 + _PANEL_HEIGHT * rows), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 0.6 + _PANEL_HEIGHT * rows), layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False).flat)
     handles: list[Line2D] = []
     for number, (panel, lines, ax) in enumerate(zip(spec["panels"], panels, axes, strict=False)):
@@ -148,13 +137,12 @@ def draw(spec: dict, panels: Sequence[Sequence[list[Point]]], chances: Sequence[
             _line(ax, points, values, factor, COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)])
             for place, (points, factor) in enumerate(zip(lines, aside, strict=True))
         ]
-        _axes(ax, panel, values)
-        ax.set_title(_title(panel, number), loc="left")
+        _axes(ax, panel, values, _title(panel, number))
     draw_chance(dict(zip(axes, chances, strict=False)))
     for unused in axes[len(panels) :]:
         unused.set_visible(False)
     labels = [line["label"] for line in spec["series"]]
-    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=legend_columns(labels, _WIDTH))
+    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=legend_columns(labels, WIDTH))
     if "title" in spec:
         figure.suptitle(spec["title"])
     return figure
@@ -163,9 +151,8 @@ def draw(spec: dict, panels: Sequence[Sequence[list[Point]]], chances: Sequence[
 def _line(
     ax: Axes, points: Sequence[Point], values: Sequence[float], factor: float, colour: str, marker: str
 ) -> Line2D:
-    look: dict[str, Any] = {"color": colour, "marker": marker, "markeredgecolor": "white", "markeredgewidth": 0.5}
     x, y = [factor * _place(point.x, values) for point in points], [point.y for point in points]
-    (drawn,) = ax.plot(x, y, **look)
+    (drawn,) = ax.plot(x, y, color=colour, marker=marker, **EDGED)
     spread = lengths(bar(point.y, point.std, point.interval) for point in points)
     if spread is not None:
         ax.errorbar(x, y, spread, fmt="none", ecolor=colour, elinewidth=0.7, capsize=2)
@@ -177,44 +164,34 @@ def _place(x: float, values: Sequence[float]) -> float:
     return x if x > 0 else min((value for value in values if value > 0), default=1.0) / 2
 
 
-def _axes(ax: Axes, panel: dict, values: Sequence[float]) -> None:
+def _axes(ax: Axes, panel: dict, values: Sequence[float], title: str) -> None:
     from matplotlib.ticker import NullLocator
 
     ax.set_xscale("log")
     distinct = sorted(set(values))
     if len(distinct) <= _TICKS:
-        ticks = [_place(value, distinct) for value in distinct]
-        ax.set_xticks(ticks, [f"{value:g}" if value > 0 else "none" for value in distinct])
+        labels = [f"{value:g}" if value > 0 else "none" for value in distinct]
+        mark_places(ax, [_place(value, distinct) for value in distinct], labels, alone=len(distinct) == 1)
+    else:
+        decades(ax.xaxis)
         ax.xaxis.set_minor_locator(NullLocator())
-    else:
-        _decades(ax.xaxis)
-    if len(distinct) == 1:
-        ax.set_xlim(_place(distinct[0], distinct) / 2, _place(distinct[0], distinct) * 2)
-    ax.set_xlabel(_CALLED.get(panel["x"], panel["x"].replace("_", " ")))
-    if panel["y"] in names():
-        ax.set_ylabel(metric_of(panel["y"]).label)
-    else:
+    if panel["y"] not in names():
         ax.set_yscale("log")
-        _decades(ax.yaxis)
-        ax.set_ylabel(_CALLED.get(panel["y"], panel["y"].replace("_", " ")))
-    ax.grid(axis="y", color="0.9", linewidth=0.5)
-    ax.set_axisbelow(True)
+        decades(ax.yaxis)
+        ax.yaxis.set_minor_locator(NullLocator())
+    finish(
+        ax, _called(panel["x"]), metric_of(panel["y"]).label if panel["y"] in names() else _called(panel["y"]), title
+    )
 
 
-def _decades(axis) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_locator(NullLocator())
+def _called(name: str) -> str:
+    return _CALLED.get(name, name.replace("_", " "))
 
 
 def _parts(line: Mapping) -> list[dict]:
     """The cells of a line: features, entry and perhaps x."""
-    return [
-        *line.get("cells", []),
-        *({"features": line["features"], "entry": entry} for entry in line.get("entries", [])),
-    ]
+    named = [{"features": line["features"], "entry": entry} for entry in line.get("entries", [])]
+    return [*line.get("cells", []), *named]
 
 
 def _cells(spec: Mapping, study: Study) -> list[str]:
@@ -273,7 +250,7 @@ STYLE = FigureStyle(
     needs=("panels", "series"),
     check=_check,
     cells=_cells,
-    documents=lambda spec, study: {"metrics": _cells(spec, study)},
+    documents=("metrics",),
     draw=draw_settings,
     caption=lambda spec, axes, numbers: measured(
         spec,

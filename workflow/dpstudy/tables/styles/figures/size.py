@@ -21,6 +21,7 @@ from dpstudy.tables.intervals import joined
 from dpstudy.tables.keys import LINE, NAMES, mapping, several
 from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.palette import colours, dashes, marker
+from dpstudy.tables.panels import EDGED, finish, mark_places, panels_of
 from dpstudy.tables.remarks import measured
 from dpstudy.tables.selecting import cell_path
 from dpstudy.tables.style import Drawn, FigureStyle, Study
@@ -34,7 +35,7 @@ CSV_HEADER = (
     *("line", "dataset", "features", "entry", "epsilon", "n", "delta", "certified_epsilon"),
     *("metric", "mean", "std", "seeds", "low", "high"),
 )
-_WIDTH, _HEIGHT = 6.3, 3.1
+_HEIGHT = 3.1
 
 
 @dataclass(frozen=True)
@@ -64,21 +65,13 @@ def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
     values = values_by_cell(results.summary, metric)
     points = [_points(f"figure {name}", spec, line, metric, values, results) for line in spec["lines"]]
     rows = (
-        (
-            _label(line, results.axes),
-            point.dataset,
-            line["features"],
-            line["entry"],
-            line["epsilon"],
-            point.n,
-            point.delta,
-        )
-        + (point.certified, metric, point.mean, point.std, point.seeds, *(point.interval or (None, None)))
+        (_label(line, results.axes), point.dataset, line["features"], line["entry"], line["epsilon"], point.n)
+        + (point.delta, point.certified, metric, point.mean, point.std, point.seeds)
+        + (point.interval or (None, None))
         for line, mine in zip(spec["lines"], points, strict=True)
         for point in mine
     )
-    cells = (cell_path(line | {"dataset": dataset}) for line in spec["lines"] for dataset in spec["datasets"])
-    return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes, chance_level(metric, cells, results)))
+    return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes, chance_level(metric, _cells(spec), results)))
 
 
 def _label(line: dict, axes: Mapping[str, Sequence[str]]) -> str:
@@ -108,38 +101,21 @@ def draw(
     spec: dict, points: list[list[Point]], axes: Mapping[str, Sequence[str]], chance: float | None = None
 ) -> Figure:
     """The figure: one panel, n on a logarithmic axis with a tick for each size; `chance` is the chance level."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import NullLocator
-
-    from dpstudy.tables.lettering import give_room, legend_place
+    from dpstudy.tables.lettering import place_legend
 
     metric, hues = spec.get("metric", "top1"), colours([line["entry"] for line in spec["lines"]], axes)
-    figure = Figure(figsize=(_WIDTH, _HEIGHT), layout="constrained")
-    panel = figure.subplots()
+    figure, (panel,), _ = panels_of(1, 1, _HEIGHT)
     sizes = sorted({point.n for mine in points for point in mine})
     aside = factors(len(points), sizes)
     for line, mine, colour, dash, factor in zip(spec["lines"], points, hues, dashes(hues), aside, strict=True):
-        keywords = marker(line["features"], axes["features"]) | {"color": colour, "linestyle": dash}
-        keywords |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
+        keywords = marker(line["features"], axes["features"]) | {"color": colour, "linestyle": dash} | EDGED
         n, mean = [factor * point.n for point in mine], [point.mean for point in mine]
         spread = lengths(bar(point.mean, point.std, point.interval) for point in mine)
         panel.errorbar(n, mean, spread, label=_label(line, axes), capsize=2, elinewidth=0.7, **keywords)
     draw_chance({panel: chance})
-    panel.set_xscale("log")
-    panel.set_xticks(sizes, [_size(n) for n in sizes])
-    panel.xaxis.set_minor_locator(NullLocator())
-    if len(sizes) == 1:
-        panel.set_xlim(sizes[0] / 2, sizes[0] * 2)
-    panel.grid(axis="y", color="0.9", linewidth=0.5)
-    panel.set_axisbelow(True)
-    panel.set_xlabel("training records n")
-    panel.set_ylabel(metric_of(metric).label)
-    if "title" in spec:
-        panel.set_title(spec["title"], loc="left")
-    _, labels = panel.get_legend_handles_labels()
-    place = legend_place(labels, _WIDTH)
-    give_room(figure, labels, place)
-    figure.legend(frameon=False, **place)
+    mark_places(panel, sizes, [_size(n) for n in sizes], alone=len(sizes) == 1)
+    finish(panel, "training records n", metric_of(metric).label, spec.get("title", ""))
+    place_legend(figure, panel)
     return figure
 
 
@@ -152,7 +128,7 @@ def _size(n: int) -> str:
     return f"{n / 1000:g}K" if n >= 1000 and n % 100 == 0 else str(n)
 
 
-def _cells(spec: Mapping, study: Study) -> list[str]:
+def _cells(spec: Mapping) -> list[str]:
     pairs = ((line, dataset) for line in spec["lines"] for dataset in spec["datasets"])
     return list(dict.fromkeys(cell_path(line | {"dataset": dataset}) for line, dataset in pairs))
 
@@ -170,14 +146,9 @@ STYLE = FigureStyle(
     },
     needs=("datasets", "lines"),
     check=_check,
-    cells=_cells,
-    documents=lambda spec, study: dict.fromkeys(("ledgers", "metrics"), _cells(spec, study)),
+    cells=lambda spec, study: _cells(spec),
     draw=draw_sizes,
     caption=lambda spec, axes, numbers: measured(
-        spec,
-        axes,
-        numbers,
-        "against the number of training records",
-        f"mean over seeds, {BARS}",
+        spec, axes, numbers, "against the number of training records", f"mean over seeds, {BARS}"
     ),
 )

@@ -1,11 +1,13 @@
 """The epsilon of each cell under add/remove, zero-out and replace-one adjacency, side by side."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.privacy.printed import upper_bound
+from dpstudy.tables.grouping import grouped
 from dpstudy.tables.keys import row_schema
 from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.results import Results
@@ -52,34 +54,26 @@ def lay_adjacencies(name: str, spec: dict, results: Results) -> list[Line]:
         check_names(where, "features", [row["features"]], axes["features"])
         check_names(where, "entry", [row["entry"]], axes["entries"])
     lines = []
-    for dataset in datasets_of(name, spec, axes):
-        for row in rows:
-            for epsilon in epsilons:
-                place = (dataset, row["features"], row["entry"], epsilon)
-                if cell_name(*place) in results.ledgers:
-                    ledger = results.ledger(cell_name(*place))
-                    lines.append(Line(place, ledger["delta"], epsilons_by_adjacency(ledger)))
+    for dataset, row, epsilon in itertools.product(datasets_of(name, spec, axes), rows, epsilons):
+        place = (dataset, row["features"], row["entry"], epsilon)
+        if cell_name(*place) in results.ledgers:
+            ledger = results.ledger(cell_name(*place))
+            lines.append(Line(place, ledger["delta"], epsilons_by_adjacency(ledger)))
     if not lines:
         raise StudyError(f"{where}: the study has no cell of its rows and epsilons")
     return lines
 
 
 def _sheet(name: str, spec: dict, lines: list[Line]) -> Sheet:
-    blocks = []
-    for dataset in dict.fromkeys(line.place[0] for line in lines):
-        blocks.append(tuple(_texts(line) for line in lines if line.place[0] == dataset))
+    blocks = tuple(tuple(map(_texts, block)) for block in grouped(lines, lambda line: line.place[0]))
     header = ("Data set", "Cell", "Target ε", *(f"ε, {adjacency}" for adjacency in lines[0].epsilons))
-    return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(lines[0].epsilons), tuple(blocks), _NOTES)
+    return Sheet(name, spec.get("caption", ""), header, "llr" + "r" * len(lines[0].epsilons), blocks, _NOTES)
 
 
 def _texts(line: Line) -> tuple[str, ...]:
     dataset, features, entry, epsilon = line.place
-    return (
-        dataset,
-        f"{entry}, {features}",
-        epsilon,
-        *("–" if one is None else upper_bound(one) for one in line.epsilons.values()),
-    )
+    bounds = ("–" if one is None else upper_bound(one) for one in line.epsilons.values())
+    return dataset, f"{entry}, {features}", epsilon, *bounds
 
 
 STYLE = TableStyle(keys={"rows": row_schema("features", "entry")}, table=_table, measures=False)

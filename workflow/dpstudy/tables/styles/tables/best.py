@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from dpstudy.evaluation.metrics import metric_of
-from dpstudy.tables.accuracies import printed
+from dpstudy.tables.accuracies import fields_beside, printed
 from dpstudy.tables.checks import check_published, check_rows
-from dpstudy.tables.keys import COUNTERPARTS, GROUPS, PUBLISHED, row_schema
+from dpstudy.tables.grouping import grouped
+from dpstudy.tables.keys import GROUPED
 from dpstudy.tables.layout import Cell, Row, Table, lay_out
 from dpstudy.tables.names import datasets_of
 from dpstudy.tables.numbers import over_seeds, signed
@@ -13,7 +14,7 @@ from dpstudy.tables.published import Published, combine, find_all
 from dpstudy.tables.remarks import remarks
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, audited_documents
+from dpstudy.tables.style import AUDITED, Printed, Study, TableStyle
 
 CSV_HEADER = (
     *("dataset", "epsilon", "previous", "previous_source"),
@@ -66,11 +67,8 @@ def lay_best(name: str, spec: dict, results: Results) -> tuple[Table, list[Line]
             row, cell = max(able, key=lambda pair: merit(pair[1].number), default=(None, None))
             printed_there = find_all({"metric": table.metric, **where}, epsilon) if where else []
             previous = next((number for number in printed_there if number.source), None)
-            published = max(
-                (number for number in printed_there if not number.source and number.value is not None),
-                key=lambda number: merit(number.value or 0.0),
-                default=None,
-            )
+            own = [number for number in printed_there if not number.source and number.value is not None]
+            published = max(own, key=lambda number: merit(number.value or 0.0), default=None)
             lines.append(Line(dataset, epsilon, row, cell, previous, published))
     return table, lines
 
@@ -78,26 +76,18 @@ def lay_best(name: str, spec: dict, results: Results) -> tuple[Table, list[Line]
 def _without_published(spec: dict) -> dict:
     """The spec without the filters that name a published number for each row."""
     bare = {key: value for key, value in spec.items() if key not in ("published", "counterparts")}
-    for kind in ("groups", "rows"):
-        if kind in spec:
-            bare[kind] = [{key: part[key] for key in part if key != "published"} for part in spec[kind]]
-    return bare
+    parts = {kind: spec[kind] for kind in ("groups", "rows") if kind in spec}
+    return bare | {kind: [{k: row[k] for k in row if k != "published"} for row in of] for kind, of in parts.items()}
 
 
 def _sheet(table: Table, lines: list[Line]) -> Sheet:
     beside = any(line.previous or line.published for line in lines)
     header = ("Data set", "ε", *(("Previous",) if beside else ()), "Ours", "Method", "Epochs", "Features")
     header += ("Published", "by", "from") if beside else ()
-    datasets = dict.fromkeys(line.dataset for line in lines)
-    blocks = [[line for line in lines if line.dataset == dataset] for dataset in datasets]
-    return Sheet(
-        table.name,
-        table.caption,
-        header,
-        "lr" + "r" * beside + "rlrl" + "rll" * beside,
-        tuple(tuple(_texts(line, table, beside, line is block[0]) for line in block) for block in blocks),
-        tuple(_notes(table, lines)),
-    )
+    columns = "lr" + "r" * beside + "rlrl" + "rll" * beside
+    blocks = grouped(lines, lambda line: line.dataset)
+    texts = tuple(tuple(_texts(line, table, beside, line is block[0]) for line in block) for block in blocks)
+    return Sheet(table.name, table.caption, header, columns, texts, tuple(_notes(table, lines)))
 
 
 def _texts(found: Line, table: Table, beside: bool, first: bool) -> tuple[str, ...]:
@@ -106,7 +96,7 @@ def _texts(found: Line, table: Table, beside: bool, first: bool) -> tuple[str, .
     if row is not None and cell is not None:
         digits = table.digits_of(cell)
         value = f"{cell.ours:.{digits}f}" + (f" ± {cell.std:.{digits}f}" if cell.seeds > 1 else "")
-        ours = (value, row.label, _text(row.epochs), row.group or row.features)
+        ours = (value, row.label, "" if row.epochs is None else str(row.epochs), row.group or row.features)
         if found.difference is not None:
             difference = f" ({signed(found.difference, digits)})".replace("-", "−")
     texts = [found.dataset if first else "", "∞" if found.epsilon == "inf" else found.epsilon]
@@ -118,22 +108,16 @@ def _texts(found: Line, table: Table, beside: bool, first: bool) -> tuple[str, .
     return tuple(texts)
 
 
-def _text(value: object) -> str:
-    return "" if value is None else str(value)
-
-
 def _notes(table: Table, lines: list[Line]) -> list[str]:
     spread = over_seeds(table.statistic, (line.cell.seeds for line in lines if line.cell))
-    rows = len(table.rows)
     sentences = [
-        f"Ours: the best {spread} among {rows} rows, of the cells whose ε is proved; the choice was made on the test "
-        "split, as in the paper, and is optimistic."
+        f"Ours: the best {spread} among {len(table.rows)} rows, of the cells whose ε is proved; the choice was made on "
+        "the test split, as in the paper, and is optimistic."
     ]
-    sources = dict.fromkeys(f"{line.published.paper}, Table {line.published.table}" for line in lines if line.published)
-    if sources:
+    published = [line.published for line in lines if line.published]
+    if sources := dict.fromkeys(f"{one.paper}, Table {one.table}" for one in published):
         sentences.append(f"Published: {'; '.join(sources)}, method and epochs, in brackets ours minus published.")
-    cited = dict.fromkeys(line.previous.source for line in lines if line.previous)
-    if cited:
+    if cited := dict.fromkeys(line.previous.source for line in lines if line.previous):
         sentences.append(f"Previous: state of the art before that, {'; '.join(cited)}.")
     return [*sentences, *table.facts, *remarks(table)]
 
@@ -144,29 +128,20 @@ def _csv_row(found: Line, table: Table) -> tuple:
     if row is not None and cell is not None:
         ours = (cell.ours, cell.std, cell.seeds, cell.certified, cell.guarantee, table.statistic)
         ours += (row.entry, row.label, row.epochs, row.features)
-    beside = (published.method, published.epochs, published.pretraining) if published else (None,) * 3
-    return (
-        *(found.dataset, found.epsilon, printed(found.previous), found.previous and found.previous.source),
-        *ours,
-        *(printed(published), *beside),
-        None if found.difference is None else round(found.difference, 6),
-    )
+    by = (published.method, published.epochs, published.pretraining) if published else (None,) * 3
+    value, _, difference = fields_beside(published, found.difference)
+    previous = printed(found.previous), found.previous and found.previous.source
+    return (found.dataset, found.epsilon, *previous, *ours, value, *by, difference)
 
 
 def _check(place: str, spec: dict, study: Study) -> None:
-    check_rows(place, spec)
     check_published(place, spec, study, lambda spec, dataset: iter([()]), find_all)
 
 
 STYLE = TableStyle(
-    keys={
-        "groups": GROUPS,
-        "rows": row_schema("dataset", "features", "entry", "label", "epochs", "published", required=("entry",)),
-        "published": PUBLISHED,
-        "counterparts": COUNTERPARTS,
-    },
-    check=_check,
-    documents=audited_documents,
+    keys=GROUPED,
+    check=(check_rows, _check),
+    documents=AUDITED,
     table=_table,
     names=True,
 )

@@ -3,6 +3,7 @@
 The controls are the study's cells with noise shared over classes beside the same with independent noise.
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,13 +15,14 @@ from dpstudy.tables.ceiling import published_ceiling
 from dpstudy.tables.claims.gather import PRIVATE_SETS, printed_grid
 from dpstudy.tables.claims.grid import number
 from dpstudy.tables.facts import facts_of
+from dpstudy.tables.grouping import by_key, grouped
 from dpstudy.tables.keys import PAPER, TEXT, mapping
 from dpstudy.tables.names import check_names, datasets_of
 from dpstudy.tables.published import RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.selecting import like
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, scored_documents
+from dpstudy.tables.style import SCORED, Printed, Study, TableStyle
 
 CSV_HEADER = (
     *("kind", "dataset", "features", "method", "epochs", "epsilon", "accuracy", "std", "seeds", "ceiling", "above"),
@@ -97,31 +99,19 @@ def lay_controls(name: str, spec: dict, results: Results) -> list[Control]:
         StudyError: a name that the study does not have.
     """
     axes = results.axes
-    datasets, epsilons = datasets_of(name, spec, axes), spec.get("epsilons", axes["epsilons"])
+    epsilons = [epsilon for epsilon in spec.get("epsilons", axes["epsilons"]) if epsilon != "inf"]
+    places = list(itertools.product(datasets_of(name, spec, axes), epsilons))
     runs = values_by_cell(results.summary, "top1") if spec.get("controls") else {}
     controls = []
     for control in spec.get("controls", []):
         check_names(f"table {name}", "features", [control["features"]], axes["features"])
-        entries = [control["entry"], control["independent"]]
+        entries = (control["entry"], control["independent"])
         check_names(f"table {name}", "entry", entries, axes["entries"])
-        for dataset in datasets:
-            for epsilon in (epsilon for epsilon in epsilons if epsilon != "inf"):
-                shared, honest = (cell_name(dataset, control["features"], entry, epsilon) for entry in entries)
-                if shared not in runs or honest not in runs:
-                    continue
-                ceiling = results.ceiling(honest)
-                controls.append(
-                    Control(
-                        dataset,
-                        control["features"],
-                        control["entry"],
-                        control["independent"],
-                        epsilon,
-                        _run(runs[shared]),
-                        _run(runs[honest]),
-                        ceiling,
-                    )
-                )
+        for dataset, epsilon in places:
+            shared, honest = (cell_name(dataset, control["features"], entry, epsilon) for entry in entries)
+            if shared in runs and honest in runs:
+                place = (dataset, control["features"], *entries, epsilon)
+                controls.append(Control(*place, _run(runs[shared]), _run(runs[honest]), results.ceiling(honest)))
     return controls
 
 
@@ -144,9 +134,7 @@ def _control_row(control: Control) -> tuple:
 
 def _printed_sheet(name: str, spec: dict, cells: list[PrintedCell]) -> Sheet:
     epsilons = sorted({cell.epsilon for cell in cells})
-    blocks: dict[tuple[str, str], dict[int, list[PrintedCell]]] = {}
-    for cell in cells:
-        blocks.setdefault((cell.dataset, cell.method), {}).setdefault(cell.epochs, []).append(cell)
+    blocks = by_key(cells, lambda cell: (cell.dataset, cell.method))
     counted = [cell for cell in cells if cell.accuracy is not None]
     above = [cell for cell in counted if cell.above]
     far = sum(cell.accuracy is not None and cell.accuracy > cell.ceiling + _FAR for cell in above)
@@ -159,19 +147,18 @@ def _printed_sheet(name: str, spec: dict, cells: list[PrintedCell]) -> Sheet:
         "– is printed as at most 20 % and never above.",
     )
     header = ("Data set", "Method", "T", "", *map(number, epsilons))
-    laid = tuple(tuple(_block(key, rows)) for key, rows in blocks.items())
+    laid = tuple(tuple(_block(key, of_method)) for key, of_method in blocks.items())
     return Sheet(name, spec.get("caption", ""), header, "llrl" + "r" * len(epsilons), laid, notes)
 
 
-def _block(key: tuple[str, str], rows: dict[int, list[PrintedCell]]) -> Iterator[tuple[str, ...]]:
-    for index, (epochs, cells) in enumerate(rows.items()):
-        pretrainings = dict.fromkeys(cell.pretraining for cell in cells)
-        first = sorted((c for c in cells if c.pretraining == cells[0].pretraining), key=lambda c: c.epsilon)
-        head = key if index == 0 else ("", "")
-        yield (*head, str(epochs), "ceiling", *(f"{cell.ceiling:.1f}" for cell in first))
-        for pretraining in pretrainings:
-            line = sorted((c for c in cells if c.pretraining == pretraining), key=lambda c: c.epsilon)
-            yield ("", "", "", pretraining, *map(_text, line))
+def _block(key: tuple[str, str], of_method: list[PrintedCell]) -> Iterator[tuple[str, ...]]:
+    for index, cells in enumerate(grouped(of_method, lambda cell: cell.epochs)):
+        by_pretraining = grouped(cells, lambda cell: cell.pretraining)
+        lines = [sorted(line, key=lambda cell: cell.epsilon) for line in by_pretraining]
+        head = (*(("", "") if index else key), str(cells[0].epochs))
+        yield (*head, "ceiling", *(f"{cell.ceiling:.1f}" for cell in lines[0]))
+        for line in lines:
+            yield ("", "", "", line[0].pretraining, *map(_text, line))
 
 
 def _text(cell: PrintedCell) -> str:
@@ -180,42 +167,25 @@ def _text(cell: PrintedCell) -> str:
 
 def _control_sheet(name: str, controls: list[Control], results: Results) -> Sheet:
     epsilons = sorted({control.epsilon for control in controls}, key=float)
-    blocks: dict[tuple[str, str, str, str], dict[str, Control]] = {}
-    for control in controls:
-        key = (control.dataset, control.features, control.entry, control.independent_entry)
-        blocks.setdefault(key, {})[control.epsilon] = control
+    blocks = by_key(controls, lambda one: (one.dataset, one.features, one.entry, one.independent_entry))
     laid = []
-    for (dataset, features, entry, independent), by_epsilon in blocks.items():
+    for (dataset, features, entry, independent), block in blocks.items():
+        by_epsilon = {control.epsilon: control for control in block}
         line = [by_epsilon.get(epsilon) for epsilon in epsilons]
-        laid.append(
-            (
-                (dataset, features, entry, *(_mark(c, c.shared) if c else "–" for c in line)),
-                ("", "", independent, *(_mark(c, c.independent) if c else "–" for c in line)),
-                ("", "", "ceiling", *(f"{c.ceiling:.1f}" if c and c.ceiling is not None else "–" for c in line)),
-            )
-        )
+        shared = (dataset, features, entry, *(_mark(c, c.shared) if c else "–" for c in line))
+        honest = ("", "", independent, *(_mark(c, c.independent) if c else "–" for c in line))
+        ceilings = (f"{c.ceiling:.1f}" if c and c.ceiling is not None else "–" for c in line)
+        laid.append((shared, honest, ("", "", "ceiling", *ceilings)))
+    pairs = ((one, entry) for one in controls for entry in (one.entry, one.independent_entry))
     notes = (
         "Means over seeds; * above the ceiling by more than two standard errors.",
         "The first line of each block adds one noise to every class, which cancels in the largest score and has no "
         "guarantee; the second is the same method, with the same noise level, drawn for each class.",
-        *facts_of(
-            (
-                cell_name(one.dataset, one.features, entry, one.epsilon)
-                for one in controls
-                for entry in (one.entry, one.independent_entry)
-            ),
-            results,
-        ),
+        *facts_of((cell_name(one.dataset, one.features, entry, one.epsilon) for one, entry in pairs), results),
     )
     caption = "Noise shared over classes, the same noise drawn independently, and the ceiling."
-    return Sheet(
-        f"{name}-controls",
-        caption,
-        ("Data set", "Features", "Entry", *epsilons),
-        "lll" + "r" * len(epsilons),
-        tuple(laid),
-        notes,
-    )
+    header = ("Data set", "Features", "Entry", *epsilons)
+    return Sheet(f"{name}-controls", caption, header, "lll" + "r" * len(epsilons), tuple(laid), notes)
 
 
 def _mark(control: Control, cell: tuple[float, float, int]) -> str:
@@ -228,10 +198,8 @@ def _check(place: str, spec: dict, study: Study) -> None:
 
 
 def _cells(spec: Mapping, study: Study) -> list[str]:
-    controls = spec.get("controls", [])
-    return like(
-        study.cells, spec, [{"features": [c["features"]], "entry": [c["entry"], c["independent"]]} for c in controls]
-    )
+    pairs = [(one["features"], [one["entry"], one["independent"]]) for one in spec.get("controls", [])]
+    return like(study.cells, spec, [{"features": [features], "entry": entries} for features, entries in pairs])
 
 
 _CONTROL = mapping(("features", "entry", "independent"), features=TEXT, entry=TEXT, independent=TEXT)
@@ -247,6 +215,6 @@ STYLE = TableStyle(
     needs=("paper",),
     check=_check,
     cells=_cells,
-    documents=lambda spec, study: scored_documents(_cells(spec, study), study),
+    documents=SCORED,
     table=_table,
 )

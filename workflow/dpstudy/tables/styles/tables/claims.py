@@ -7,7 +7,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.schema.messages import check_known
 from dpstudy.tables.checks import check_searches
 from dpstudy.tables.claims.names import METHODS, MODELS, ROLES, entries_of, roles_of
-from dpstudy.tables.keys import COUNTERPARTS, NAMES, ONE_OR_MORE, PAPER, SEARCHES, TEXT, mapping, several
+from dpstudy.tables.keys import COUNTERPARTS, NAMES, ONE_OR_MORE, PAPER, SEARCHES, TEXT, by_name, mapping, several
 from dpstudy.tables.published import claims_of
 from dpstudy.tables.results import Results
 from dpstudy.tables.selecting import Pattern, like, listed, named, searched
@@ -17,51 +17,32 @@ from dpstudy.tables.style import Printed, Study, TableStyle
 CSV_HEADER = ("paper", "section", "claim", "verdict", "decided_by", "printed", "here")
 _HEADER = ("Claim", "Verdict", "The paper's numbers", "This study's cells")
 _COLUMNS = "".join(rf"p{{{width}\linewidth}}" for width in (0.24, 0.10, 0.32, 0.27))
-_PAPERS_OF = {  # key -> the papers that have such a thing
-    "roles": tuple(ROLES),
-    "searches": ("tramer2021",),
-    "methods": ("mehta2023",),
-    "pretraining": ("mehta2023",),
-    "resolutions": ("mehta2023",),
-}
+# Key -> the papers that have such a thing.
+_PAPERS_OF = {"roles": tuple(ROLES), "searches": ("tramer2021",)}
+_PAPERS_OF |= dict.fromkeys(("methods", "pretraining", "resolutions"), ("mehta2023",))
 _ANY_METRIC = ("anon_smoothing",)
 _PLACE = mapping(("features", "entry"), features=TEXT, entry=TEXT)
-_ROLES = {
-    "description": "What is what in the experiments of a paper but mehta2023, {data set: {role: {features, entry}, or "
-    "a list}}. The roles stand in workflow/dpstudy/tables/claims/names.py; a claim whose roles have no cells stays "
-    "open. Of a list the best counts, but for roles that compare the entries of their list, such as cnn-batches, which "
-    "runs from the smallest to the largest. For anon_smoothing, which compares backbones, each feature set of a data "
-    "set stands for one, from the smallest to the largest.",
-    "type": "object",
-    "minProperties": 1,
-    "additionalProperties": {
-        "type": "object",
-        "minProperties": 1,
-        "additionalProperties": {"anyOf": [_PLACE, several(_PLACE)]},
-    },
-}
-_METHODS = {
-    "description": "What mehta2023's methods are called here: {method: entry, or {epochs: entry}}. Of a list of "
-    "entries the best counts.",
-    "type": "object",
-    "minProperties": 1,
-    "additionalProperties": {
-        "anyOf": [ONE_OR_MORE, {"type": "object", "minProperties": 1, "additionalProperties": ONE_OR_MORE}]
-    },
-}
-_PRETRAINING = {
-    "description": "Pre-trainings from the least to the most: {label: features, or a list of them over data sets}.",
-    "type": "object",
-    "minProperties": 1,
-    "additionalProperties": ONE_OR_MORE,
-}
-_RESOLUTIONS = {
-    "description": "Feature sets that differ in the size of the images alone, from the smallest to the largest; a list "
-    "for each network.",
-    "type": "array",
-    "minItems": 1,
-    "items": NAMES | {"minItems": 2},
-}
+_ROLES = by_name(
+    by_name({"anyOf": [_PLACE, several(_PLACE)]}),
+    "What is what in the experiments of a paper but mehta2023, {data set: {role: {features, entry}, or a list}}. The "
+    "roles stand in workflow/dpstudy/tables/claims/names.py; a claim whose roles have no cells stays open. Of a list "
+    "the best counts, but for roles that compare the entries of their list, such as cnn-batches, which runs from the "
+    "smallest to the largest. For anon_smoothing, which compares backbones, each feature set of a data set stands for"
+    " one, from the smallest to the largest.",
+)
+_METHODS = by_name(
+    {"anyOf": [ONE_OR_MORE, by_name(ONE_OR_MORE)]},
+    "What mehta2023's methods are called here: {method: entry, or {epochs: entry}}. Of a list of entries the best "
+    "counts.",
+)
+_PRETRAINING = by_name(
+    ONE_OR_MORE, "Pre-trainings from the least to the most: {label: features, or a list of them over data sets}."
+)
+_RESOLUTIONS = several(
+    NAMES | {"minItems": 2},
+    "Feature sets that differ in the size of the images alone, from the smallest to the largest; a list for each "
+    "network.",
+)
 
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
@@ -73,9 +54,8 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
         for row, finding in judged
     )
     texts, notes = (claims_rows(judged),), claims_notes(paper, judged)
-    return Printed(
-        CSV_HEADER, rows, (Sheet(name, spec.get("caption", ""), _HEADER, _COLUMNS, texts, notes),), long=True
-    )
+    sheet = Sheet(name, spec.get("caption", ""), _HEADER, _COLUMNS, texts, notes)
+    return Printed(CSV_HEADER, rows, (sheet,), long=True)
 
 
 def _check(place: str, spec: dict, study: Study) -> None:
@@ -130,11 +110,8 @@ def _cells(spec: Mapping, study: Study) -> list[str]:
 
 def _documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
     cells, roles = _cells(spec, study), like(study.cells, {}, _in_roles(spec))
-    return {
-        **dict.fromkeys(("ledgers", "metrics"), cells),
-        **dict.fromkeys(("curves", "audits", "black_boxes"), roles),
-        "trials": searched(spec),
-    }
+    of_cells, of_roles = dict.fromkeys(("ledgers", "metrics"), cells), ("curves", "audits", "black_boxes")
+    return of_cells | dict.fromkeys(of_roles, roles) | {"trials": searched(spec)}
 
 
 STYLE = TableStyle(

@@ -11,13 +11,14 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.evaluation.confusion import SEVERAL, WHOLE
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.tables.checks import check_any
+from dpstudy.tables.checks import check_crossed
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import row_schema
 from dpstudy.tables.names import line_label
 from dpstudy.tables.results import Results
+from dpstudy.tables.selecting import meet, named
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells, scored_documents
+from dpstudy.tables.style import SCORED, Printed, Study, TableStyle
 
 CSV_HEADER = ("dataset", "features", "entry", "epsilon", "seed", "group", "class", "told", "records")
 _MOST = 12  # classes that fit beside each other on a page
@@ -31,14 +32,8 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
 
 
 def _is_asked(spec: Mapping, content: Mapping) -> bool:
-    pairs = [(row["features"], row["entry"]) for row in spec["rows"]]
-    wide = {
-        "dataset": [spec["dataset"]] if "dataset" in spec else spec.get("datasets"),
-        "epsilon": spec.get("epsilons"),
-    }
-    return (content["features"], content["entry"]) in pairs and all(
-        names is None or content[axis] in names for axis, names in wide.items()
-    )
+    place = {axis: [content[axis]] for axis in ("dataset", "features", "entry", "epsilon")}
+    return any(meet((named(spec), named(row), place)) is not None for row in spec["rows"])
 
 
 def _place(content: Mapping) -> tuple[str, str, str, str]:
@@ -64,30 +59,23 @@ def _sheet(name: str, spec: dict, cells: Sequence[Mapping], results: Results, le
         _, features, entry, epsilon = _place(content)
         method = f"{labels[features, entry]}, ε = {'∞' if epsilon == 'inf' else epsilon}"
         for group in content["seeds"][0]["confusion"]["counts"]:
-            counts = [
-                row["confusion"]["counts"][group] for row in content["seeds"] if group in row["confusion"]["counts"]
-            ]
-            lines = _several(np.mean(counts, 0)) if several else _one(np.mean(counts, 0))
-            heads = [method if group == WHOLE else "", group.replace("=", ": ") or "all"]
-            blocks.append(
-                tuple(
-                    (*(heads if number == 0 else ("", "")), label, *line)
-                    for number, (label, line) in enumerate(zip(first["classes"], lines, strict=True))
-                )
-            )
+            seeds = [row["confusion"]["counts"] for row in content["seeds"]]
+            counts = np.mean([by_group[group] for by_group in seeds if group in by_group], 0)
+            heads = [(method if group == WHOLE else "", group.replace("=", ": ") or "all")]
+            heads += [("", "")] * (len(first["classes"]) - 1)
+            lines = zip(heads, first["classes"], _several(counts) if several else _one(counts), strict=True)
+            blocks.append(tuple((*head, label, *line) for head, label, line in lines))
     header = ("Method", "group", "finding" if several else "is", *count_heads)
-    notes = (
+    notes = [
         "In percent of the test records of each row, means over seeds, without noise that would protect these records; "
         + ("a finding is told from a probability of 1/2 on." if several else "columns: what has the largest score."),
-        *(() if several or len(first["told"]) <= _MOST else (f"Columns after the first {_MOST} stand in the CSV.",)),
-        *(
-            [f"Of {left_out} cells scores are no probabilities (too few units, or no `calibration`)."]
-            if left_out
-            else ()
-        ),
-        *facts_of((cell_name(*_place(content)) for content in cells), results),
-    )
-    return Sheet(name, spec.get("caption", ""), header, "lll" + "r" * len(count_heads), tuple(blocks), notes)
+    ]
+    if not several and len(first["told"]) > _MOST:
+        notes.append(f"Columns after the first {_MOST} stand in the CSV.")
+    if left_out:
+        notes.append(f"Of {left_out} cells scores are no probabilities (too few units, or no `calibration`).")
+    notes += facts_of((cell_name(*_place(content)) for content in cells), results)
+    return Sheet(name, spec.get("caption", ""), header, "lll" + "r" * len(count_heads), tuple(blocks), tuple(notes))
 
 
 def _one(counts: np.ndarray) -> list[tuple[str, ...]]:
@@ -106,7 +94,6 @@ def _share(part: float, whole: float) -> str:
 
 
 def _check(place: str, spec: dict, study: Study) -> None:
-    check_any(place, crossed_cells(spec, study))
     if not study.config["evaluation"].get("confusion"):
         raise StudyError(f"{place}: the style 'confusion' needs evaluation.confusion: true")
 
@@ -114,8 +101,8 @@ def _check(place: str, spec: dict, study: Study) -> None:
 STYLE = TableStyle(
     keys={"rows": row_schema("features", "entry", "label")},
     needs=("rows",),
-    check=_check,
-    documents=lambda spec, study: scored_documents(crossed_cells(spec, study), study),
+    check=(check_crossed, _check),
+    documents=SCORED,
     table=_table,
     measures=False,
     names=True,

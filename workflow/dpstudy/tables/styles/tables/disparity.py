@@ -7,15 +7,16 @@ from dpstudy.evaluation.intervals import FEWEST as PERSONS
 from dpstudy.evaluation.judge import FEWEST, LABEL
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.tables.checks import check_any, check_column
+from dpstudy.tables.checks import check_column, check_crossed
 from dpstudy.tables.facts import facts_of
+from dpstudy.tables.grouping import by_key
 from dpstudy.tables.keys import COLUMN, row_schema
 from dpstudy.tables.names import line_label, marked, private_tests
 from dpstudy.tables.numbers import usual_decimals
 from dpstudy.tables.remarks import spec_remarks
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells, scored_documents
+from dpstudy.tables.style import SCORED, Printed, TableStyle
 from dpstudy.tables.subgroups import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
 from dpstudy.tables.unlike import unlike_rows
 
@@ -33,18 +34,15 @@ def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Shee
     epsilons = list(dict.fromkeys(score.place[3] for score in scores))
     values = {(score.place, score.group): score for score in scores}
     digits = usual_decimals((score.std for score in scores), metric)
-    blocks = []
-    for row in spec["rows"]:
-        mine = [score for score in scores if score.place[1:3] == (row["features"], row["entry"])]
-        if not mine:
-            continue
-        groups = dict.fromkeys(score.group for score in mine)
+    blocks, by_method = [], by_key(scores, lambda score: score.place[1:3])
+    for row in (row for row in spec["rows"] if (row["features"], row["entry"]) in by_method):
+        mine = by_method[row["features"], row["entry"]]
         block: list[tuple[str, ...]] = []
-        for group in groups:
-            size = next((str(score.n) for score in mine if score.group == group and score.n is not None), "")
+        for group, of_group in by_key(mine, lambda score: score.group).items():
+            size = next((str(score.n) for score in of_group if score.n is not None), "")
             label = marked(line_label(row), row["entry"], axes) if not block else ""
             shown = [values.get(((*mine[0].place[:3], epsilon), group)) for epsilon in epsilons]
-            block.append((label, _NAMES.get(group, group), size, *_texts(shown, digits)))
+            block.append((label, _NAMES.get(group, group), size, *(_text(score, digits) for score in shown)))
         blocks.append(tuple(block))
     header = ("Method", spec["column"].replace("_", " "), "n", *(f"ε = {'∞' if e == 'inf' else e}" for e in epsilons))
     counted = "the group's test records" + (", those that bear the label" if spec["column"] == LABEL else "")
@@ -52,10 +50,8 @@ def _sheet(name: str, spec: dict, scores: list[Score], results: Results) -> Shee
     what = label[0].upper() + label[1:]
     over = "means over seeds, with 95 % intervals over seeds and test records (persons, where they are known) together"
     if all(score.seeds == 1 for score in scores):
-        over = (
-            "of one draw of noise, where another draw gives others, with 95 % intervals over test records (persons, "
-            "where they are known)"
-        )
+        over = "of one draw of noise, where another draw gives others, with 95 % intervals over test records (persons, "
+        over += "where they are known)"
     notes: tuple[str, ...] = (
         f"{what} on the test split, without noise that would protect its records: {over}, where at least "
         f"{PERSONS} of these are on each side. n: {counted}.",
@@ -112,29 +108,18 @@ def _scored(spec: dict, scores: list[Score], results: Results) -> Iterator[tuple
         yield dataset, labels[features, entry], results.tested(cell_name(dataset, features, entry, epsilon))
 
 
-def _texts(scores: list[Score | None], digits: int) -> list[str]:
-    texts = []
-    for score in scores:
-        if score is None or score.mean is None:
-            texts.append("–")
-            continue
-        text = f"{score.mean:.{digits}f}"
-        if score.low is not None:
-            text += f" ({score.low:.{digits}f}–{score.high:.{digits}f})"
-        texts.append(text)
-    return texts
-
-
-def _check(place: str, spec: dict, study: Study) -> None:
-    check_column(place, spec, study)
-    check_any(place, crossed_cells(spec, study))
+def _text(score: Score | None, digits: int) -> str:
+    if score is None or score.mean is None:
+        return "–"
+    ends = "" if score.low is None else f" ({score.low:.{digits}f}–{score.high:.{digits}f})"
+    return f"{score.mean:.{digits}f}{ends}"
 
 
 STYLE = TableStyle(
     keys={"rows": row_schema("features", "entry", "label"), "column": COLUMN},
     needs=("rows", "column"),
-    check=_check,
-    documents=lambda spec, study: scored_documents(crossed_cells(spec, study), study),
+    check=(check_column, check_crossed),
+    documents=SCORED,
     table=_table,
     names=True,
 )

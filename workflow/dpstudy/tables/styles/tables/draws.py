@@ -13,7 +13,7 @@ from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.tables.checks import check_any
+from dpstudy.tables.checks import check_crossed
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.intervals import over_draws
 from dpstudy.tables.keys import row_schema
@@ -22,12 +22,10 @@ from dpstudy.tables.numbers import decimals, interval_text
 from dpstudy.tables.remarks import private_scores
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, crossed_cells, scored_documents
+from dpstudy.tables.style import SCORED, Printed, Study, TableStyle
 
-CSV_HEADER = (
-    *("features", "entry", "epsilon", "certified_epsilon", "guarantee", "draws", "seeds"),
-    *("mean", "std", "low", "high"),
-)
+_KIND = ("features", "entry", "epsilon")
+CSV_HEADER = (*_KIND, "certified_epsilon", "guarantee", "draws", "seeds", "mean", "std", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -64,15 +62,10 @@ def _mean(name: str, spec: dict, results: Results, features: str, entry: str, ep
     ledgers = [results.ledger(cell) for cell in present]
     by_draw = [values[cell] for cell in present]
     mean, _, std = mean_median_std([sum(seeds) / len(seeds) for seeds in by_draw])
-    return Mean(
-        max((ledger["epsilon"] for ledger in ledgers if ledger["epsilon"] is not None), default=None),
-        "/".join(dict.fromkeys(ledger["guarantee"] for ledger in ledgers)),
-        len(present),
-        min(map(len, by_draw)),
-        mean,
-        std,
-        over_draws(by_draw, _tested(present, results), spec["metric"]),
-    )
+    certified = max((ledger["epsilon"] for ledger in ledgers if ledger["epsilon"] is not None), default=None)
+    guarantee = "/".join(dict.fromkeys(ledger["guarantee"] for ledger in ledgers))
+    interval = over_draws(by_draw, _tested(present, results), spec["metric"])
+    return Mean(certified, guarantee, len(present), min(map(len, by_draw)), mean, std, interval)
 
 
 def _tested(cells: list[str], results: Results) -> float:
@@ -95,22 +88,14 @@ def _sheet(name: str, spec: dict, results: Results, epsilons: list[str], found: 
         ends = [interval_text(mean.interval, digits) if mean else "" for mean in means]
         blocks.append(((line_label(row), *texts), ("interval", *ends)))
     heads = ["ε = ∞" if epsilon == "inf" else f"ε = {epsilon}" for epsilon in epsilons]
-    return Sheet(
-        name,
-        spec.get("caption", ""),
-        ("Method", *heads),
-        "l" + "c" * len(heads),
-        tuple(blocks),
-        _notes(name, spec, results, found),
-    )
+    notes = _notes(name, spec, results, found)
+    return Sheet(name, spec.get("caption", ""), ("Method", *heads), "l" + "c" * len(heads), tuple(blocks), notes)
 
 
 def _certified(epsilons: list[str], found: Mapping) -> tuple[tuple[str, ...], ...]:
-    certified: list[str] = []
-    for epsilon in epsilons:
-        known = [mean.certified for key, mean in found.items() if mean and key[2] == epsilon and mean.certified]
-        certified.append(upper_bound(max(known)) if known else "–")
-    return (("certified ε at most, of one draw", *certified),)
+    known = [(key[2], mean.certified) for key, mean in found.items() if mean and mean.certified]
+    most = [max((certified for at, certified in known if at == epsilon), default=None) for epsilon in epsilons]
+    return (("certified ε at most, of one draw", *("–" if one is None else upper_bound(one) for one in most)),)
 
 
 def _notes(name: str, spec: dict, results: Results, found: Mapping) -> tuple[str, ...]:
@@ -129,7 +114,6 @@ def _notes(name: str, spec: dict, results: Results, found: Mapping) -> tuple[str
 
 
 def _check(place: str, spec: dict, study: Study) -> None:
-    check_any(place, crossed_cells(spec, study))
     datasets = spec.get("datasets", list(study.config["datasets"]))
     entries = [study.config["datasets"][each] for each in datasets]
     if len(datasets) < 2 or "dataset" in spec:
@@ -143,15 +127,11 @@ def _check(place: str, spec: dict, study: Study) -> None:
         raise StudyError(f"{place}.datasets: {twice!r} has the splits.draw of another; number each anew")
 
 
-def _documents(spec: Mapping, study: Study) -> dict[str, list[str]]:
-    return scored_documents(crossed_cells(spec, study), study)
-
-
 STYLE = TableStyle(
     keys={"rows": row_schema("features", "entry", "label")},
     needs=("rows",),
-    check=_check,
-    documents=_documents,
+    check=(check_crossed, _check),
+    documents=SCORED,
     table=_table,
     names=True,
 )

@@ -3,19 +3,20 @@
 The non-private column comes first; published values stand below ours.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from dpstudy.evaluation.metrics import metric_of
-from dpstudy.tables.accuracies import printed
+from dpstudy.tables.accuracies import fields_beside
 from dpstudy.tables.checks import check_published, check_rows
-from dpstudy.tables.keys import COUNTERPARTS, GROUPS, PUBLISHED, row_schema
+from dpstudy.tables.grouping import by_key
+from dpstudy.tables.keys import GROUPED
 from dpstudy.tables.layout import Cell, Row, Table, lay_out
 from dpstudy.tables.leading import leader
-from dpstudy.tables.markup import escape, line, minipage
+from dpstudy.tables.markup import escape, float_of, line
 from dpstudy.tables.numbers import over_seeds, signed
 from dpstudy.tables.remarks import remarks
 from dpstudy.tables.results import Results
-from dpstudy.tables.style import Printed, Study, TableStyle, audited_documents
+from dpstudy.tables.style import AUDITED, Printed, TableStyle
 
 CSV_HEADER = (
     *("dataset", "group", "features", "method", "epochs", "entry", "epsilon", "certified_epsilon", "guarantee"),
@@ -48,25 +49,18 @@ def best_cells(table: Table) -> tuple[set[Cell], set[Cell]]:
     merit = metric_of(table.metric).merit
     for rows in blocks(table).values():
         for cells in zip(*(row.cells for row in rows), strict=True):
-            known = {
-                cell: cell.published.value for cell in cells if cell.published and cell.published.value is not None
-            }
             best = leader((cell for cell in cells if cell.competes), table.statistic, merit)
             ours |= {best} if best else set()
-            published |= _best(known, merit)
+            printed_there = {cell: cell.published.value for cell in cells if cell.published}
+            known = [value for value in printed_there.values() if value is not None]
+            most = max(known, key=merit, default=None)
+            published |= {cell for cell, value in printed_there.items() if value is not None and value == most}
     return ours, published
-
-
-def _best(values: Mapping[Cell, float], merit: Callable[[float], float]) -> set[Cell]:
-    return {cell for cell, value in values.items() if value == max(values.values(), key=merit)}
 
 
 def blocks(table: Table) -> dict[tuple[str, str], list[Row]]:
     """(data set, group) -> its rows, in order."""
-    rows_by_group: dict[tuple[str, str], list[Row]] = {}
-    for row in table.rows:
-        rows_by_group.setdefault((row.dataset, row.group), []).append(row)
-    return rows_by_group
+    return by_key(table.rows, lambda row: (row.dataset, row.group))
 
 
 def to_latex(table: Table) -> str:
@@ -75,17 +69,7 @@ def to_latex(table: Table) -> str:
     columns, width = table.columns, _HEADER_COLUMNS + len(table.columns)
     private = [column.epsilon for column in columns if column.epsilon != "inf"]
     over = [""] * (width - len(private)) + [rf"\multicolumn{{{len(private)}}}{{c}}{{$\varepsilon$}}"] * bool(private)
-    lines = [
-        r"\begin{table}",
-        r"\centering\footnotesize",
-        r"\setlength{\tabcolsep}{2pt}",
-        rf"\caption{{{escape(table.caption)}}}",
-        rf"\label{{tab:{table.name}}}",
-        rf"\makebox[\linewidth][c]{{\begin{{tabular}}{{lr{'c' * len(columns)}}}",
-        r"\toprule",
-        line(over),
-        line(["Method", "Epochs", *["NP"] * (len(columns) - len(private)), *private]),
-    ]
+    lines = [line(over), line(["Method", "Epochs", *["NP"] * (len(columns) - len(private)), *private])]
     for (dataset, group), rows in blocks(table).items():
         title = group if len(table.datasets) == 1 else f"{dataset}, {group}"
         lines += [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{\textit{{{escape(title)}}}}} \\"]
@@ -95,8 +79,8 @@ def to_latex(table: Table) -> str:
             if row.has_published:
                 published = (_published(cell, table, best_published) for cell in row.cells)
                 lines.append(line([r"\quad published", "", *published]))
-    lines += [r"\bottomrule", r"\end{tabular}}", *minipage(notes(table)), r"\end{table}"]
-    return "\n".join(lines) + "\n"
+    opening = (r"\centering\footnotesize", r"\setlength{\tabcolsep}{2pt}")
+    return float_of(table.name, table.caption, opening, f"lr{'c' * len(columns)}", lines, notes(table), centred=True)
 
 
 def _ours(cell: Cell, table: Table, best: set[Cell]) -> str:
@@ -135,27 +119,19 @@ def notes(table: Table) -> list[str]:
             sentences.append(sentence)
 
     sentences.append(_bold(best_cells(table)[0], any(cell.interval for cell in cells)))
-    add(
-        lambda cell: cell.keeps_target and cell.epsilon != "inf",
-        r"Each $\varepsilon$ is certified and proved, unless marked.",
-    )
+    proved = r"Each $\varepsilon$ is certified and proved, unless marked."
+    add(lambda cell: cell.keeps_target and cell.epsilon != "inf", proved)
     add(lambda cell: cell.ours is None, "--: no such cell.")
     if table.sources:
         sources = escape("; ".join(table.sources))
         extreme = "lowest" if metric_of(table.metric).lower_is_better else "highest"
         sentences.append(f"Published: {sources}; in brackets ours minus published; underlined: {extreme} published.")
-    add(
-        lambda cell: cell.published is not None and cell.published.at_most is not None,
-        r"A published - is at most 20\,\%, without a number.",
-    )
-    add(
-        lambda cell: cell.above_ceiling,
-        rf"{_ABOVE} Above the ceiling that the released signal-to-noise sets, by more than two standard errors.",
-    )
-    add(
-        lambda cell: cell.ours is not None and not cell.keeps_target,
-        rf"{_NO_CLAIM} No proved guarantee at this $\varepsilon$; not compared.",
-    )
+    if table.has_bounds:
+        sentences.append(r"A published - is at most 20\,\%, without a number.")
+    above = f"{_ABOVE} Above the ceiling that the released signal-to-noise sets, by more than two standard errors."
+    add(lambda cell: cell.above_ceiling, above)
+    unproved = rf"{_NO_CLAIM} No proved guarantee at this $\varepsilon$; not compared."
+    add(lambda cell: cell.ours is not None and not cell.keeps_target, unproved)
     return sentences + [escape(sentence) for sentence in (*table.facts, *remarks(table))]
 
 
@@ -169,35 +145,22 @@ def _bold(best: set[Cell], with_intervals: bool) -> str:
 
 def _csv_row(row: Row, cell: Cell, table: Table, best: set[Cell], best_published: set[Cell]) -> tuple:
     has = cell.ours is not None
+    place = (row.dataset, row.group, row.features, row.label, row.epochs, row.entry, cell.epsilon)
+    ours = (cell.certified, cell.guarantee, table.statistic, cell.ours, cell.std, cell.seeds)
+    above = int(cell.above_ceiling) if has and cell.ceiling is not None else None
+    published, std, difference = fields_beside(cell.published, cell.difference)
+    best_there = int(cell in best_published) if cell.published else None
     return (
-        *(row.dataset, row.group, row.features, row.label, row.epochs, row.entry, cell.epsilon),
-        *(cell.certified, cell.guarantee, table.statistic, cell.ours, cell.std, cell.seeds),
-        int(cell in best) if has else None,
-        cell.ceiling,
-        int(cell.above_ceiling) if has and cell.ceiling is not None else None,
-        printed(cell.published),
-        cell.published and cell.published.std,
-        int(cell in best_published) if cell.published else None,
-        None if cell.difference is None else round(cell.difference, 6),
-        *(cell.interval or (None, None)),
+        *(*place, *ours, int(cell in best) if has else None, cell.ceiling, above),
+        *(published, std, best_there, difference, *(cell.interval or (None, None))),
     )
 
 
-def _check(place: str, spec: dict, study: Study) -> None:
-    check_rows(place, spec)
-    check_published(place, spec, study)
-
-
 STYLE = TableStyle(
-    keys={
-        "groups": GROUPS,
-        "rows": row_schema("dataset", "features", "entry", "label", "epochs", "published", required=("entry",)),
-        "published": PUBLISHED,
-        "counterparts": COUNTERPARTS,
-    },
+    keys=GROUPED,
     needs=("groups", "rows"),
-    check=_check,
-    documents=audited_documents,
+    check=(check_rows, check_published),
+    documents=AUDITED,
     table=_table,
     shown=lay_out,
     names=True,

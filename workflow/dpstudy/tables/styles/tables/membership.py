@@ -2,12 +2,12 @@
 
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.privacy.printed import lower_bound, upper_bound
-from dpstudy.tables.attacked import FOUND, Attacked, attacked_documents, lay_membership
+from dpstudy.tables.attacked import DOCUMENTS, FOUND, Attacked, lay_membership
 from dpstudy.tables.checks import check_published
 from dpstudy.tables.keys import row_schema
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle
+from dpstudy.tables.style import Printed, TableStyle
 
 _SETTING = ("canary", "learning_rate", "clipping_norm", "steps")
 _FACTS = ("records", "delta", "epsilon_certified", "runs", "confidence")
@@ -21,18 +21,15 @@ _HEADER = ("|D|", "ε", "ε at least", "paper", "AUC", "paper", "advantage", "pa
 def _table(name: str, spec: dict, results: Results) -> Printed:
     blocks = lay_membership(name, spec, results)
     rows = (_line(cell) for block in blocks for cell in block)
-    return Printed(CSV_HEADER, rows, (_sheet(name, spec, blocks),))
+    texts = tuple(tuple(_texts(cell, cell is block[0]) for cell in block) for block in blocks)
+    sheet = Sheet(name, spec.get("caption", ""), _HEADER, "lr|rr|rr|rr|rr", texts, tuple(_notes(blocks)))
+    return Printed(CSV_HEADER, rows, (sheet,))
 
 
 def _line(cell: Attacked) -> list:
     values = [value for key in FOUND for value in (cell.found[key], cell.published[key])]
     setting = [cell.found["chosen"].get(key, "") for key in _SETTING]
     return [*cell.place, *(cell.found[key] for key in _FACTS), *setting, *values]
-
-
-def _sheet(name: str, spec: dict, blocks: list[list[Attacked]]) -> Sheet:
-    texts = tuple(tuple(_texts(cell, cell is block[0]) for cell in block) for block in blocks)
-    return Sheet(name, spec.get("caption", ""), _HEADER, "lr|rr|rr|rr|rr", texts, tuple(_notes(blocks)))
 
 
 def _texts(cell: Attacked, first: bool) -> tuple[str, ...]:
@@ -56,14 +53,10 @@ def _setting(chosen: dict) -> str:
     return f"z {chosen['canary']}, rate {chosen['learning_rate']:g}, C {chosen['clipping_norm']:g}{steps}"
 
 
-def _check(place: str, spec: dict, study: Study) -> None:
-    check_published(place, spec, study)
-
-
 STYLE = TableStyle(
     keys={"rows": row_schema("dataset", "features", "entry", "label", "epochs", "published")},
     needs=("rows",),
-    check=_check,
-    documents=attacked_documents,
+    check=check_published,
+    documents=DOCUMENTS,
     table=_table,
 )

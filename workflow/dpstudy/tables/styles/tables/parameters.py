@@ -55,16 +55,9 @@ def lay_parameters(name: str, spec: dict, results: Results) -> list[Counted]:
         cell = next((cell for cell in cells if cell in results.metrics), None)
         if cell is None:
             raise StudyError(f"{where}: the study has no cell of {'/'.join(place)}, whose parameters could be counted")
-        model = row.get("published")
-        models.append(
-            Counted(
-                row.get("label", row["entry"]),
-                place,
-                read_json(results.metrics[cell])["parameters"],
-                printed_layers.table_4()[model] if model else None,
-                printed_layers.parameters(model) if model else None,
-            )
-        )
+        model, ours = row.get("published"), read_json(results.metrics[cell])["parameters"]
+        printed = (printed_layers.table_4()[model], printed_layers.parameters(model)) if model else (None, None)
+        models.append(Counted(row.get("label", row["entry"]), place, ours, *printed))
     return models
 
 
@@ -95,13 +88,12 @@ def _check(place: str, spec: dict, study: Study) -> None:
             check_known(where, row["published"], printed_layers.table_4(), "model of tramer2021's Table 4")
 
 
-_MODEL = mapping(("features", "entry"), dataset=TEXT, features=TEXT, entry=TEXT, label=TEXT, published=TEXT)
+_MODELS = several(
+    mapping(("features", "entry"), dataset=TEXT, features=TEXT, entry=TEXT, label=TEXT, published=TEXT),
+    "A row each. published: the model's name in workflow/published/architectures.csv (Table 4).",
+)
 STYLE = TableStyle(
-    keys={
-        "models": several(
-            _MODEL, "A row each. published: the model's name in workflow/published/architectures.csv (Table 4)."
-        )
-    },
+    keys={"models": _MODELS},
     needs=("models",),
     check=_check,
     cells=lambda spec, study: like(study.cells, spec, map(named, spec["models"])),

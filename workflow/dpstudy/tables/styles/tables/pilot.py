@@ -2,33 +2,22 @@
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from dpstudy.core.files import read_json
-from dpstudy.tables.attacked import Attacked, attacked_documents, lay_membership
+from dpstudy.evaluation.summary import cell_name
+from dpstudy.tables.attacked import DOCUMENTS, Attacked, lay_membership
+from dpstudy.tables.grouping import grouped
 from dpstudy.tables.keys import PAPER, row_schema
 from dpstudy.tables.published import HYPERPARAMETERS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 from dpstudy.tables.style import Printed, TableStyle
 
-CSV_HEADER = (
-    *("dataset", "features", "entry", "epsilon", "records", "batch_size"),
-    *("canary", "learning_rate", "clipping_norm", "steps", "distance", "chosen"),
-)
 _TRIED = ("canary", "learning_rate", "clipping_norm", "steps")
+CSV_HEADER = ("dataset", "features", "entry", "epsilon", "records", "batch_size", *_TRIED, "distance", "chosen")
 _PRINTED = ("z", "learning_rate", "clipping_norm", "num_updates", "batch_size")  # of Table 8
 _HEADER = ("|D|", "z", "Learning rate", "C", "T", "B")
 _TABLE = "8"
-
-
-@dataclass(frozen=True)
-class Tried:
-    """The settings tried for one row of cells, and canary -> the mean distance between losses with and without it."""
-
-    label: str
-    grid: tuple[str, ...]
-    distances: dict[str, float]
 
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
@@ -45,18 +34,19 @@ def _lines(cell: Attacked, results: Results) -> Iterable[tuple]:
 
 
 def _batch_size(cell: Attacked, results: Results):
-    return read_json(results.metrics["{}/{}/{}/eps={}".format(*cell.place)])["hyperparameters"].get("batch_size", "")
+    return read_json(results.metrics[cell_name(*cell.place)])["hyperparameters"].get("batch_size", "")
 
 
-def _tried(block: Sequence[Attacked], results: Results) -> Tried:
+def _tried(block: Sequence[Attacked], results: Results) -> tuple[tuple[str, ...], str]:
+    """The settings tried for one row of cells, and the mean distances between losses with and without each canary."""
     every = [tried for cell in block for tried in cell.found["tried"]]
     sets = [dict.fromkeys(tried[key] for tried in every if key in tried) for key in _TRIED]
     batches = dict.fromkeys(_batch_size(cell, results) for cell in block)
-    grid = tuple(", ".join(_text(value) for value in values) for values in (*sets, batches))
-    distances = {
-        canary: statistics.mean(tried["distance"] for tried in every if tried["canary"] == canary) for canary in sets[0]
-    }
-    return Tried(block[0].label, grid, distances)
+    grid = (", ".join(_text(value) for value in values) for values in (*sets, batches))
+    by_canary = grouped(every, lambda tried: tried["canary"])
+    means = [(of[0]["canary"], statistics.mean(tried["distance"] for tried in of)) for of in by_canary]
+    distances = ", ".join(f"{canary} {mean:.2f}" for canary, mean in means)
+    return (block[0].label, *grid), f"|D| = {block[0].label}: {distances}"
 
 
 def _text(value: object) -> str:
@@ -64,15 +54,12 @@ def _text(value: object) -> str:
 
 
 def _sheet(name: str, spec: dict, blocks: list[list[Attacked]], results: Results) -> Sheet:
-    grids = [_tried(block, results) for block in blocks]
-    rows = [tuple((one.label, *one.grid) for one in grids)]
+    grids, distances = zip(*(_tried(block, results) for block in blocks), strict=True)
+    rows = [grids]
     if paper := spec.get("paper"):
         rows.append(tuple(_printed(paper)))
-    distances = "; ".join(
-        f"|D| = {one.label}: " + ", ".join(f"{canary} {mean:.2f}" for canary, mean in one.distances.items())
-        for one in grids
-    )
-    note = f"Total variation distance between Gaussians fitted to the losses, mean over settings and ε. {distances}."
+    note = "Total variation distance between Gaussians fitted to the losses, mean over settings and ε. "
+    note += f"{'; '.join(distances)}."
     return Sheet(name, spec.get("caption", ""), _HEADER, "l" + "l" * len(_PRINTED), tuple(rows), (note,))
 
 
@@ -91,7 +78,7 @@ def _printed(paper: str) -> list[tuple[str, ...]]:
 STYLE = TableStyle(
     keys={"rows": row_schema("dataset", "features", "entry", "label"), "paper": PAPER},
     needs=("rows",),
-    documents=attacked_documents,
+    documents=DOCUMENTS,
     table=_table,
     measures=False,
 )

@@ -5,38 +5,34 @@ from dpstudy.tables.accuracies import CSV_HEADER, MARKS, csv_row, mark_of, marks
 from dpstudy.tables.checks import check_cited, check_published
 from dpstudy.tables.keys import CITED, row_schema
 from dpstudy.tables.layout import Cell, Column, Table, lay_out
-from dpstudy.tables.markup import escape, line, minipage
+from dpstudy.tables.markup import escape, float_of, line
 from dpstudy.tables.numbers import interval_text, signed
 from dpstudy.tables.results import Results
-from dpstudy.tables.style import Printed, Study, TableStyle, audited_documents
+from dpstudy.tables.style import AUDITED, Printed, TableStyle
 
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
     table = lay_out(name, spec, results)
-    return Printed(
-        CSV_HEADER, (csv_row(cell, table) for row in table.rows for cell in row.cells), latex=to_latex(table)
-    )
+    rows = (csv_row(cell, table) for row in table.rows for cell in row.cells)
+    return Printed(CSV_HEADER, rows, latex=to_latex(table))
 
 
 def to_latex(table: Table) -> str:
     """The table as a LaTeX float."""
     columns = table.columns
     wide = len(columns) > 5
+    targets = (r"$\infty$" if column.epsilon == "inf" else column.epsilon for column in columns)
+    certified = ("--" if column.certified is None else upper_bound(column.certified) for column in columns)
+    opening = [r"\centering", r"\footnotesize" if wide else r"\small"]
+    opening.append(rf"\setlength{{\tabcolsep}}{{{'3pt' if wide else '4pt'}}}")
     lines = [
-        r"\begin{table}",
-        r"\centering",
-        r"\footnotesize" if wide else r"\small",
-        rf"\setlength{{\tabcolsep}}{{{'3pt' if wide else '4pt'}}}",
-        rf"\caption{{{escape(table.caption)}}}",
-        rf"\label{{tab:{table.name}}}",
-        rf"\begin{{tabular}}{{l{'c' * len(columns)}}}",
-        r"\toprule",
-        line([r"target $\varepsilon$", *(_epsilon(column.epsilon) for column in columns)]),
-        line([r"\quad certified $\varepsilon\leq$", *(_certified(column) for column in columns)]),
+        line([r"target $\varepsilon$", *targets]),
+        line([r"\quad certified $\varepsilon\leq$", *certified]),
         line([r"\quad guarantee", *(column.guarantee or "--" for column in columns)]),
     ]
     if any(column.audited is not None for column in columns):
-        lines.append(line([r"\quad attacked $\varepsilon\geq$", *(_audited(column) for column in columns)]))
+        audited = ("--" if one.audited is None else lower_bound(one.audited, places=2) for one in columns)
+        lines.append(line([r"\quad attacked $\varepsilon\geq$", *audited]))
     for dataset in table.datasets:
         lines.append(r"\midrule")
         if len(table.datasets) > 1:
@@ -53,20 +49,10 @@ def to_latex(table: Table) -> str:
                 lines.append(line([r"\quad published", *(_published(cell, table, wide) for cell in row.cells)]))
     if not table.rows:
         lines.append(r"\midrule")
-    lines += [r"\bottomrule", r"\end{tabular}", *_notes(table), r"\end{table}"]
-    return "\n".join(lines) + "\n"
-
-
-def _epsilon(epsilon: str) -> str:
-    return r"$\infty$" if epsilon == "inf" else epsilon
-
-
-def _certified(column: Column) -> str:
-    return "--" if column.certified is None else upper_bound(column.certified)
-
-
-def _audited(column: Column) -> str:
-    return "--" if column.audited is None else lower_bound(column.audited, places=2)
+    sentences = [escape(sentence) for sentence in notes(table)]
+    sentences += [f"{MARKS[mark]} {text}." for mark, text in marks(table).items()]
+    columns_of = f"l{'c' * len(columns)}"
+    return float_of(table.name, table.caption, opening, columns_of, lines, sentences, centred=False)
 
 
 def _ours(cell: Cell, column: Column, table: Table, wide: bool) -> str:
@@ -100,21 +86,10 @@ def _published(cell: Cell, table: Table, wide: bool) -> str:
     return cell.published.text + (_aside(difference) if wide else f" {difference}")
 
 
-def _notes(table: Table) -> list[str]:
-    sentences = [escape(sentence) for sentence in notes(table)]
-    sentences += [f"{MARKS[mark]} {text}." for mark, text in marks(table).items()]
-    return minipage(sentences)
-
-
-def _check(place: str, spec: dict, study: Study) -> None:
-    check_cited(place, spec, study)
-    check_published(place, spec, study)
-
-
 STYLE = TableStyle(
     keys={"rows": row_schema("dataset", "features", "entry", "label", "epochs", "published"), "cited": CITED},
-    check=_check,
-    documents=audited_documents,
+    check=(check_cited, check_published),
+    documents=AUDITED,
     table=_table,
     shown=lay_out,
     names=True,

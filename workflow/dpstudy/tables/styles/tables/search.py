@@ -4,6 +4,7 @@ Minimum, maximum, median and median absolute deviation, on the validation split:
 """
 
 from dpstudy.tables.checks import check_searches
+from dpstudy.tables.grouping import by_key
 from dpstudy.tables.keys import SEARCHES
 from dpstudy.tables.results import Results
 from dpstudy.tables.selecting import searched
@@ -16,22 +17,22 @@ CSV_HEADER = ("row", "dataset", "epsilon", "trials", "failed", *STATISTICS, *(f"
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
     searches = lay_searches(name, spec, results)
-    rows = (
-        (row.label, row.dataset, row.epsilon, len(row.values) + row.failed, row.failed)
-        + tuple(round(row.statistic(s), 4) for s in STATISTICS)
-        + tuple(row.published.get(s) for s in STATISTICS)
-        for row in searches
-    )
-    return Printed(CSV_HEADER, rows, (_sheet(name, spec, searches),))
+    return Printed(CSV_HEADER, map(_csv_row, searches), (_sheet(name, spec, searches),))
+
+
+def _csv_row(row: Found) -> tuple:
+    ours, published = (round(row.statistic(s), 4) for s in STATISTICS), map(row.published.get, STATISTICS)
+    return (row.label, row.dataset, row.epsilon, len(row.values) + row.failed, row.failed, *ours, *published)
 
 
 def _sheet(name: str, spec: dict, rows: list[Found]) -> Sheet:
     """A block a data set."""
     header = ("Data set", "Model", "Trials", "Min", "Max", "Median", "MAD", "Published: min", "max", "median", "MAD")
-    blocks = []
-    for dataset in dict.fromkeys(row.dataset for row in rows):
-        block = [row for row in rows if row.dataset == dataset]
-        blocks.append(tuple(_line(row, dataset if i == 0 else "") for i, row in enumerate(block)))
+    by_dataset = by_key(rows, lambda row: row.dataset)
+    blocks = [
+        tuple(_line(row, "" if number else dataset) for number, row in enumerate(block))
+        for dataset, block in by_dataset.items()
+    ]
     notes = [
         "Ours: accuracy (%) on the validation split, which is all that a search sees; published: on the test split. No "
         "ledger covers a search that is not paid for, nor what it shows of validation records."
@@ -52,6 +53,6 @@ STYLE = TableStyle(
     needs=("searches",),
     check=check_searches,
     cells=lambda spec, study: searched(spec),
-    documents=lambda spec, study: {"trials": searched(spec)},
+    documents=("trials",),
     table=_table,
 )

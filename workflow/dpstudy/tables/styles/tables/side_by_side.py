@@ -3,8 +3,8 @@
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.summary import values_by_cell
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.tables.accuracies import CSV_HEADER, MEANINGS, csv_row, notes
-from dpstudy.tables.checks import check_any, check_published
+from dpstudy.tables.accuracies import CSV_HEADER, csv_row, mark_of, marks, notes
+from dpstudy.tables.checks import check_crossed, check_published
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import PUBLISHED, TEXT, mapping, row_schema, several
 from dpstudy.tables.layout import Cell, Row, Table, cell_at
@@ -13,7 +13,7 @@ from dpstudy.tables.numbers import interval_text
 from dpstudy.tables.published import combine
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
-from dpstudy.tables.style import Printed, Study, TableStyle, audited_documents, crossed_cells
+from dpstudy.tables.style import AUDITED, Printed, Study, TableStyle
 
 _MARKS = {"claimed": "†", "none": "‡"}
 
@@ -45,13 +45,9 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
     metric, statistic = spec.get("metric", "top1"), spec.get("statistic", "mean")
     values, rows = values_by_cell(results.summary, metric), []
     for row in spec["rows"]:
-        cells = tuple(
-            cell_at(
-                (dataset, column["features"], row["entry"], row["epsilon"]),
-                *(values, results, combine({}, dataset, row, column), metric, statistic),
-            )
-            for column in spec["columns"]
-        )
+        filters = [(column["features"], combine({}, dataset, row, column)) for column in spec["columns"]]
+        places = [((dataset, features, row["entry"], row["epsilon"]), where) for features, where in filters]
+        cells = tuple(cell_at(place, values, results, where, metric, statistic) for place, where in places)
         label = row.get("label", f"{row['entry']}, ε = {'∞' if row['epsilon'] == 'inf' else row['epsilon']}")
         rows.append(Row(dataset, "", row["entry"], label, cells))
     if all(cell.ours is None for row in rows for cell in row.cells):
@@ -64,55 +60,35 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
 
 def _sheet(table: Table) -> Sheet:
     heads = table.heads
-    block = tuple(text for row in table.rows for text in _rows(row, table))
-    used = {_mark(cell) for row in table.rows for cell in row.cells}
-    sentences = notes(table, ", in brackets")
-    sentences += [f"{mark} {MEANINGS[guarantee]}." for guarantee, mark in _MARKS.items() if mark in used]
-    sentences += _certified(table, heads)
-    return Sheet(
-        table.name, table.caption, ("Method", *heads), "l" + "c" * len(heads), (block,), notes=tuple(sentences)
-    )
-
-
-def _rows(row: Row, table: Table) -> list[tuple[str, ...]]:
-    """A row of the table, and its intervals below it."""
-    rows = [(row.label, *(_text(cell, table.digits_of(cell)) for cell in row.cells))]
-    if row.has_intervals:
-        rows.append(("interval", *(interval_text(cell.interval, table.digits_of(cell)) for cell in row.cells)))
-    return rows
+    block: list[tuple[str, ...]] = []
+    for row in table.rows:
+        block.append((row.label, *(_text(cell, table.digits_of(cell)) for cell in row.cells)))
+        if row.has_intervals:
+            block.append(("interval", *(interval_text(cell.interval, table.digits_of(cell)) for cell in row.cells)))
+    told = [f"{_MARKS[guarantee]} {text}." for guarantee, text in marks(table).items()]
+    sentences = (*notes(table, ", in brackets"), *told, *_certified(table, heads))
+    return Sheet(table.name, table.caption, ("Method", *heads), "l" + "c" * len(heads), (tuple(block),), sentences)
 
 
 def _text(cell: Cell, digits: int) -> str:
     text = "–"
     if cell.ours is not None:
         spread = f" ± {cell.std:.{digits}f}" if cell.seeds > 1 else ""
-        text = f"{cell.ours:.{digits}f}{spread}{_mark(cell)}"
+        text = f"{cell.ours:.{digits}f}{spread}{_MARKS.get(mark_of(cell, None), '')}"
     if cell.published is None:
         return text
     bounded = cell.published.value is None
     return f"{text} ({f'≤ {cell.published.at_most:g}' if bounded else cell.published.text})"
 
 
-def _mark(cell: Cell) -> str:
-    """What is less than proved is marked; that nothing is guaranteed at epsilon = inf goes without saying."""
-    return "" if cell.ours is None or cell.epsilon == "inf" else _MARKS.get(cell.guarantee or "", "")
-
-
 def _certified(table: Table, heads: tuple[str, ...]) -> list[str]:
     """How the epsilons of proved cells compare with those of their rows: they are certified, not aimed at."""
-    proved = [
-        (f"{row.label}, {head}", cell)
-        for row in table.rows
-        for head, cell in zip(heads, row.cells, strict=True)
-        if cell.guarantee == "proved" and cell.epsilon != "inf"
-    ]
+    pairs = [(row, *pair) for row in table.rows for pair in zip(heads, row.cells, strict=True)]
+    proved = [(row, head, cell) for row, head, cell in pairs if cell.guarantee == "proved" and cell.epsilon != "inf"]
     if not proved:
         return []
-    beyond = [
-        f"{place} (ε ≤ {upper_bound(cell.certified)})"
-        for place, cell in proved
-        if cell.certified is not None and not cell.keeps_target
-    ]
+    over = [(f"{row.label}, {head}", cell.certified) for row, head, cell in proved if not cell.keeps_target]
+    beyond = [f"{place} (ε ≤ {upper_bound(certified)})" for place, certified in over if certified is not None]
     kept = "At a finite ε, cells without a mark are proved, and certified at no more than their row's ε"
     return [f"{kept}{'; but for ' + '; '.join(beyond) if beyond else ''}."]
 
@@ -121,8 +97,6 @@ def _check(place: str, spec: dict, study: Study) -> None:
     for key in ("datasets", "epsilons"):
         if key in spec:
             raise StudyError(f"{place}.{key}: the style 'side_by_side' has one 'dataset', and an 'epsilon' a row")
-    check_any(place, crossed_cells(spec, study))
-    check_published(place, spec, study)
 
 
 STYLE = TableStyle(
@@ -134,8 +108,8 @@ STYLE = TableStyle(
         ),
     },
     needs=("dataset", "columns", "rows"),
-    check=_check,
-    documents=audited_documents,
+    check=(_check, check_crossed, check_published),
+    documents=AUDITED,
     table=_table,
     shown=lay_side_by_side,
 )

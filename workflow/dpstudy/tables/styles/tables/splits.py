@@ -30,11 +30,15 @@ class Line:
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
     lines = lay_splits(name, spec, results)
-    rows = (
-        (line.dataset, line.classes, *(n for split in SPLITS for n in (line.rows[split], line.printed[split])))
-        for line in lines
-    )
-    return Printed(CSV_HEADER, rows, (_sheet(name, spec, lines),))
+    header = ("Data set", "Classes", *(head for split in SPLITS for head in (split.capitalize(), "paper")))
+    texts = tuple((line.dataset, str(line.classes), *map(_text, _numbers(line))) for line in lines)
+    sheet = Sheet(name, spec.get("caption", ""), header, "lr" + "rr" * len(SPLITS), (texts,), ())
+    return Printed(CSV_HEADER, ((line.dataset, line.classes, *_numbers(line)) for line in lines), (sheet,))
+
+
+def _numbers(line: Line) -> list[int | None]:
+    """Ours and the paper's of each split."""
+    return [rows for split in SPLITS for rows in (line.rows[split], line.printed[split])]
 
 
 def lay_splits(name: str, spec: dict, results: Results) -> list[Line]:
@@ -55,16 +59,6 @@ def _printed(paper: str | None, dataset: str | None, whole: bool) -> dict[str, i
     of = {row["parameter"]: row["value"] for row in rows if (row["table"], row["dataset"]) == (_TABLE, dataset)}
     names = _PRINTED | ({"train": _WHOLE, "validation": ""} if whole and of.get(_WHOLE, "-") != "-" else {})
     return {split: int(of[name]) if of.get(name, "-") != "-" else None for split, name in names.items()}
-
-
-def _sheet(name: str, spec: dict, lines: list[Line]) -> Sheet:
-    header = ("Data set", "Classes", *(head for split in SPLITS for head in (split.capitalize(), "paper")))
-    rows = tuple(
-        (line.dataset, str(line.classes))
-        + tuple(_text(n) for split in SPLITS for n in (line.rows[split], line.printed[split]))
-        for line in lines
-    )
-    return Sheet(name, spec.get("caption", ""), header, "lr" + "rr" * len(SPLITS), (rows,), ())
 
 
 def _text(rows: int | None) -> str:
