@@ -1,6 +1,6 @@
 """Hashes that results must carry, so that none made with other settings, code or data is reported."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from dpstudy.cell.paid_models import Due
@@ -8,6 +8,7 @@ from dpstudy.config.cells import Cell, unfold
 from dpstudy.config.tuned import pays
 from dpstudy.plan import paths
 from dpstudy.plan.code import method_code, metric_code, script_code
+from dpstudy.plan.internals import Job
 from dpstudy.plan.origin import origin_of
 from dpstudy.plan.sources import (
     facts,
@@ -19,6 +20,7 @@ from dpstudy.plan.sources import (
     training_splits,
 )
 from dpstudy.plan.training import has_seed_jobs, is_scored_on_training, kept_files, public_points, starting_files
+from dpstudy.plan.wildcards import cell_of
 from dpstudy.provenance.hashes import cell_fingerprint, evaluation_fingerprint, library_hash
 
 
@@ -147,6 +149,14 @@ def due_training(
     seeds, names = list(seeds), asdict(cell) | {"seed": seed}
     files = {key: path.format(**names) for key, path in outputs.items()}
     return Due(cell.path, seeds, files["ledger"], files, fingerprint_of(study, cell, seeds))
+
+
+def due_trainings(study: dict, due: Iterable[Job]) -> Iterator[tuple[Job, Cell, Due]]:
+    """The jobs that train, of those that are due, each with its cell."""
+    for job in due:
+        if job.script.endswith("train_cell.py"):
+            cell = cell_of(job.wildcards)
+            yield job, cell, due_training(study, cell, job.seeds, dict(job.outputs), job.wildcards.get("seed"))
 
 
 def certified_cells(study: dict, dataset: str) -> list[dict]:

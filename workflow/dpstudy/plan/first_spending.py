@@ -12,11 +12,10 @@ from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.core.progress import ANSWERED, ASKS, SHOWN
 from dpstudy.data.own import own_reader
-from dpstudy.plan.fingerprints import due_training
+from dpstudy.plan.fingerprints import due_trainings
 from dpstudy.plan.internals import Job
 from dpstudy.plan.resources import is_sampled
 from dpstudy.plan.sources import record_names
-from dpstudy.plan.wildcards import cell_of
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import Spending, about, fitting, is_begun
@@ -79,10 +78,11 @@ def first_spending(
             continue
         answer = ask(f"{sentence}. Go on? [y/N] ")
         if answer is None:
+            enough = upper_bound((whole or reckoned) * ENOUGH[sampled])
             raise StudyError(
                 f"{sentence}, and nobody is here to say yes: write into the config how much may be spent of these "
-                f"records in all, by earlier studies too, such as `{_budget((whole or reckoned) * ENOUGH[sampled])}`, "
-                "or start it in a terminal; `make rehearse` spends nothing"
+                f'records in all, by earlier studies too, such as `release: {{budget: "{enough}"}}`, or '
+                "start it in a terminal; `make rehearse` spends nothing"
             )
         if answer.strip().casefold() not in _YES:
             raise StudyError(f"datasets.{name}: not confirmed, and nothing was spent")
@@ -157,19 +157,11 @@ def _elsewhere(spent: Sequence[Mapping], name: str, records: str) -> str:
     )
 
 
-def _budget(epsilon: float) -> str:
-    return f'release: {{budget: "{upper_bound(epsilon)}"}}'
-
-
 def _due(study: dict, due: Sequence[Job], paid: PaidModels, begun: Sequence[Mapping]) -> dict[str, list[Cell]]:
     """data set of one's own -> the cell of each model that is to be trained, seed by seed, and was not begun."""
     by_dataset: dict[str, list[Cell]] = defaultdict(list)
     known = {(entry["cell"], entry["seed"]) for entry in begun}
-    for job in due:
-        if not job.script.endswith("train_cell.py"):
-            continue
-        cell = cell_of(job.wildcards)
-        training = due_training(study, cell, job.seeds, dict(job.outputs), job.wildcards.get("seed"))
+    for job, cell, training in due_trainings(study, due):
         if own_reader(study["datasets"][cell.dataset]) and paid.config_of(training) != training.fingerprint:
             new = [seed for seed in job.seeds if (cell.path, int(seed)) not in known]
             by_dataset[cell.dataset] += [cell] * len(new)

@@ -152,19 +152,18 @@ def threads_of_backbone(study: dict, backbone: str) -> int:
     return devices_of_backbone(study, backbone) * (1 + study["backbones"][backbone].get("workers", 0))
 
 
-def backbone_options(study: dict, backbone: str) -> dict:
-    """The config entry of a backbone."""
-    return study["backbones"][backbone]
-
-
 def images_of_backbone(study: dict, backbone: str) -> list[str]:
     """The public images that a backbone is trained on."""
     return all_files(study, study["backbones"][backbone]["public"])
 
 
-def folder_of_backbone(study: dict, backbone: str) -> str:
-    """The folder of the public set that a backbone is trained on."""
-    return paths.SOURCE.format(source=study["backbones"][backbone]["public"])
+def public_folder(study: dict, name: str, of: str) -> str:
+    """The folder of the public set that a backbone is trained on, or a projection is fitted on.
+
+    Args:
+        of: backbones or fits.
+    """
+    return paths.SOURCE.format(source=study[of][name]["public"])
 
 
 def kept_for_backbone(study: dict, backbone: str) -> list[str]:
@@ -175,11 +174,6 @@ def kept_for_backbone(study: dict, backbone: str) -> list[str]:
 def matching_of_backbone(study: dict, backbone: str) -> dict | None:
     """The de-duplication of a backbone's public images, for its card."""
     return matching_of(study, study["backbones"][backbone]["public"])
-
-
-def checkpoint_of_backbone(study: dict, backbone: str) -> str:
-    """The path of a pre-training's checkpoint."""
-    return paths.BACKBONE_CHECKPOINT.format(backbone=backbone)
 
 
 def fitted_on(study: dict, fit: str) -> dict:
@@ -196,11 +190,6 @@ def fit_options(study: dict, fit: str) -> dict:
 def images_of_fit(study: dict, fit: str) -> list[str]:
     """The public images that a projection is fitted on."""
     return split_files(study, study["fits"][fit]["public"], "train")
-
-
-def folder_of_fit(study: dict, fit: str) -> str:
-    """The folder of the public set that a projection is fitted on."""
-    return paths.SOURCE.format(source=study["fits"][fit]["public"])
 
 
 def kept_for_fit(study: dict, fit: str) -> list[str]:

@@ -54,11 +54,3 @@ def certified_cell(study: dict, cell: Cell) -> dict:
         "stated": stated_of(study, cell) | {"manifests": []},
         "unnamed": has_unnamed_rows(study, cell.dataset),
     }
-
-
-def kept_replays(study: dict, dataset: str) -> str:
-    """The file of replays that the data set's certificates have made.
-
-    It is no input of the rule: all other cells would have to be there.
-    """
-    return paths.REPLAYS.format(dataset=dataset)

@@ -191,21 +191,6 @@ def counts_of_duplicates(study: dict) -> list[str]:
     return [paths.DEDUP_REPORT.format(public=public) for public in deduplicated(study) if private_tests(study)]
 
 
-def name_of(study: dict, cell: Cell) -> str:
-    """A cell's path below the folder of cells."""
-    return cell.path
-
-
-def runs_of_dataset(study: dict, dataset: str) -> list[str]:
-    """The files that list the seeds of a data set's cells."""
-    return files_of_dataset(study, dataset, facts_of_runs(study))
-
-
-def ledgers_of_dataset(study: dict, dataset: str) -> list[str]:
-    """The ledgers of the cells of a data set."""
-    return files_of_dataset(study, dataset, paths.LEDGER)
-
-
 def totalled_cells(study: dict) -> list[dict[str, str]]:
     """The parameters of the total: each cell's name and data set."""
     return [{"name": cell.path, "dataset": cell.dataset} for cell in unfold(study)]

@@ -261,23 +261,10 @@ def spending(study: dict, cell: Cell) -> SimpleNamespace:
     )
 
 
-def search_request(study: dict, cell: Cell) -> dict:
-    """The parameters of a search, which maximises the study's first metric."""
-    return request_of(study, cell, "tune_entry") | _of_one_seed(study["evaluation"]["metrics"][:1])
-
-
-def audit_request(study: dict, cell: Cell) -> dict:
-    """The parameters of an audit with canaries."""
-    return request_of(study, cell, "audit_cell") | _of_one_seed([])
-
-
-def black_box_request(study: dict, cell: Cell) -> dict:
-    """The parameters of a black-box audit."""
-    return request_of(study, cell, "audit_black_box") | _of_one_seed([])
-
-
-def _of_one_seed(metrics: list[str]) -> dict:
-    return {"seeds": [0], "metrics": metrics, "not_accounted": []}
+def request_of_one_seed(study: dict, cell: Cell, script: str) -> dict:
+    """The parameters of an audit, or of a search, which maximises the study's first metric."""
+    metrics = study["evaluation"]["metrics"][:1] if script == "tune_entry" else []
+    return request_of(study, cell, script) | {"seeds": [0], "metrics": metrics, "not_accounted": []}
 
 
 def audit_options(study: dict) -> dict:
