@@ -100,8 +100,7 @@ class CellRequest:
     @property
     def fingerprint(self) -> str:
         """The hash of this cell's config with these seeds."""
-        hashed = (self.options, self.dataset, self.seeds, self.noise, self.on_training, self.origin)
-        return cell_fingerprint(*hashed)
+        return cell_fingerprint(self.options, self.dataset, self.seeds, self.noise, self.on_training, self.origin)
 
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
         """The noise source of one seed of this cell; `trial` distinguishes the runs of a phase."""

@@ -136,8 +136,8 @@ def _releasable(config: Path) -> str | None:
     study = read_study(config)
     if study["noise"] != "secure":
         return None
-    cells = (cell.path for cell in unfold(study) if cell.epsilon != "inf")
-    return next((path for path in cells if own_reader(study["datasets"][path.partition("/")[0]])), None)
+    cells = (cell for cell in unfold(study) if cell.epsilon != "inf")
+    return next((cell.path for cell in cells if own_reader(study["datasets"][cell.dataset])), None)
 
 
 def _tell(place: Path, seconds: float) -> None:

@@ -1,8 +1,6 @@
 """`make schemas`: writes the methods' schemas, their table in docs/methods.md, and the config schema's reader keys.
 
 All of it comes from the dataclasses and declarations of the modules.
-
-All of it comes from the dataclasses and declarations of the modules.
 """
 
 import importlib

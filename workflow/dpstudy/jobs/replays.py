@@ -135,7 +135,9 @@ def shortened(options: Mapping[str, Any], per_subject: int = 1) -> dict[str, Any
         if pays(chosen):
             chosen["tuning"] |= {"space": space}
         else:
-            chosen |= {name: _a_value(asked) for name, asked in space.items()}
+            chosen |= {
+                name: asked["choices"][0] if "choices" in asked else asked["low"] for name, asked in space.items()
+            }
             del chosen["tuning"]
     stepped = "steps" in rules and isinstance(chosen.get("steps", 0), int)
     if stepped and ("epochs" in rules or "steps" in chosen):
@@ -173,10 +175,6 @@ def _shortened(asked: Any, most: int | None) -> Any:
     if "choices" in asked:
         return {"choices": sorted({min(most, value) for value in asked["choices"] if isinstance(value, int | float)})}
     return {"choices": [min(most, asked["low"])]}
-
-
-def _a_value(asked: Any) -> Any:
-    return asked["choices"][0] if "choices" in asked else asked["low"]
 
 
 def _request(options, dataset, noise: str, epsilon: str, tape: Tape, plays: bool) -> ReplayRequest:
