@@ -13,10 +13,8 @@ if __name__ == "__main__":
     os.environ["DPSTUDY_GPU"] = "0"  # a few records: no GPU was asked for
     with job(snakemake.log[0]):
         files, params = snakemake.input, snakemake.params
-        cells = [
-            cell | {"ledger": ledger, "run": run}
-            for cell, ledger, run in zip(params.cells, files.ledgers, files.runs, strict=True)
-        ]
+        whose = zip(params.cells, files.ledgers, files.runs, strict=True)
+        cells = [cell | {"ledger": ledger, "run": run} for cell, ledger, run in whose]
         check_cells([cell["name"] for cell in cells], Binding(PaidHashes(Spending(BOOK))), metrics=False)
         proved = proved_entries(cells)
         entries = [entry for entry in params.replays if entry["name"] in proved]

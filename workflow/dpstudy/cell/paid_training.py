@@ -203,11 +203,11 @@ def pay(
     book, cell, seeds = request.spending, request.cell, request.seeds
     assert book is not None
     store = store_of(book)
-    files = store.add(
-        cell.path,
-        seeds,
-        lambda folder: save({key: str(folder / os.path.basename(path)) for key, path in outputs.items()}),
-    )
+
+    def save_in(folder: Path) -> None:
+        save({key: str(folder / os.path.basename(path)) for key, path in outputs.items()})
+
+    files = store.add(cell.path, seeds, save_in)
     record = functools.partial(book.record, files=files, config=request.fingerprint, training=training, known=known)
     try:
         record(cell.dataset, cell.path, seeds, ledger, request.records)

@@ -29,12 +29,8 @@ def narrow(config: dict) -> dict:
     for kind in ("tables", "figures"):
         part[kind] = {name: spec for name, spec in config[kind].items() if name in names}
     study = study_of(config)
-    wanted = {
-        cell
-        for kind in ("tables", "figures")
-        for spec in part[kind].values()
-        for cell in style_of(kind, spec).cells(spec, study)
-    }
+    specs = [(kind, spec) for kind in ("tables", "figures") for spec in part[kind].values()]
+    wanted = {cell for kind, spec in specs for cell in style_of(kind, spec).cells(spec, study)}
     part["cells"] = [
         {"datasets": [cell.dataset], "features": [cell.features], "entries": [cell.entry], "epsilons": [cell.epsilon]}
         for name, cell in study.cells.items()

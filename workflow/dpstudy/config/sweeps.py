@@ -109,12 +109,10 @@ def _combinations(place: str, name: str, entry: dict) -> Iterator[tuple[str, dic
     if math.prod(map(len, columns)) > _MOST:
         raise StudyError(f"{place}.sweep: stands for more than {_MOST} entries")
     for points in itertools.product(*columns):
-        filled = {axis: value for axis, (value, _) in zip(axes, points, strict=True)}
-        settings = copy.deepcopy(rest)
-        for _, of_point in points:
+        filled, settings, called = {}, copy.deepcopy(rest), name
+        for axis, (value, of_point) in zip(axes, points, strict=True):
+            filled[axis] = value
             settings |= copy.deepcopy(of_point)
-        called = name
-        for axis, value in filled.items():
             called = called.replace(f"{{{axis}}}", str(value).replace(".", "p"))
         yield called, settings, filled
 

@@ -130,12 +130,8 @@ def names_of_report(study: dict) -> Names:
     documents = names_of(study, "tables", study["tables"])
     drawn = names_of_paper(study)["splits"]
     splits = {dataset for dataset, _ in (*documents["splits"], *drawn)}
-    return documents | {
-        "splits": _ordered(study, "splits", splits),
-        "ledgers": cells,
-        "metrics": cells,
-        "audits": list(audits(study)),
-    }
+    of_cells = {"ledgers": cells, "metrics": cells, "audits": list(audits(study))}
+    return documents | of_cells | {"splits": _ordered(study, "splits", splits)}
 
 
 def files_of_report(study: dict) -> Files:

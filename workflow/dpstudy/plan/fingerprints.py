@@ -78,20 +78,6 @@ def learned_manifests(study: dict, dataset: str) -> list[str]:
     return sorted({path for cell in cells_of(study, dataset) for path in stated_of(study, cell)["manifests"]})
 
 
-def expected_makers(study: dict) -> dict[str, dict]:
-    """Cell -> the hashes (`made_by`) that its results must carry."""
-    evaluation = evaluation_hash(study)
-    return {
-        cell.path: {
-            "config": whole_fingerprint(study, cell),
-            "library": library_hash(method_code(study, cell.options(study))),
-            "evaluation": evaluation,
-            "data": data_of(study, cell),
-        }
-        for cell in unfold(study)
-    }
-
-
 def replayed_cells(study: dict, dataset: str) -> list[Cell]:
     """One cell per feature set and entry of a data set, of the entries with independent noise, to be replayed."""
     by_entry: dict[tuple[str, str], Cell] = {}
@@ -130,10 +116,8 @@ def layouts(study: dict, dataset: str) -> list[str]:
 def trainings(study: dict, cell: Cell) -> list[Due]:
     """The trainings of a cell as units of the budget log: one of all seeds, or one per seed where each is a job."""
     if has_seed_jobs(study, cell.entry):
-        return [
-            due_training(study, cell, [seed], {"run": paths.SEED_RUN, "ledger": paths.SEED_LEDGER}, str(seed))
-            for seed in study["seeds"]
-        ]
+        outputs = {"run": paths.SEED_RUN, "ledger": paths.SEED_LEDGER}
+        return [due_training(study, cell, [seed], outputs, str(seed)) for seed in study["seeds"]]
     return [due_training(study, cell, study["seeds"], {"run": paths.RUN, "ledger": paths.LEDGER})]
 
 
@@ -168,6 +152,10 @@ def certified_cells(study: dict, dataset: str) -> list[dict]:
 
 
 def summarised_cells(study: dict) -> list[dict]:
-    """The parameters of the summary: each cell's names, and the hashes that it must carry."""
-    expected = expected_makers(study)
-    return [asdict(cell) | {"name": cell.path, "expected": expected[cell.path]} for cell in unfold(study)]
+    """The parameters of the summary: each cell's names, and the hashes (`made_by`) that it must carry."""
+    summarised, evaluation = [], evaluation_hash(study)
+    for cell in unfold(study):
+        config, library = whole_fingerprint(study, cell), library_hash(method_code(study, cell.options(study)))
+        expected = {"config": config, "library": library, "evaluation": evaluation, "data": data_of(study, cell)}
+        summarised.append(asdict(cell) | {"name": cell.path, "expected": expected})
+    return summarised

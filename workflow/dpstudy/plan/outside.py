@@ -53,10 +53,8 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
     sentences += words
     if options["extractor"] == "precomputed":
         sentences.append(FEATURES_BROUGHT)
-    if any(
-        part["scaling"] == "cifar" or (part.get("model"), part["scaling"]) == ("resnext29-cifar", "model")
-        for part in parts
-    ):
+    scaled = [(part.get("model"), part["scaling"]) for part in parts]
+    if any(scaling == "cifar" or (model, scaling) == ("resnext29-cifar", "model") for model, scaling in scaled):
         sentences.append(
             "Inputs are scaled by the printed channel means and deviations of CIFAR-10's training images, which depend "
             "on the private records where those are CIFAR-10's."

@@ -64,11 +64,8 @@ def never_compared(study: dict, features: str, start: Start) -> list[str]:
     names = [public for public in publics_of(study, features, start) if not is_matched(study, public)]
     if isinstance(start, dict) and isinstance(start["trained_on"], str):
         names.append(weights_name(start))
-    names += [
-        part["model"]
-        for part in parts_of(study["features"][features])
-        if part.get("weights", "random") != "random" and isinstance(part["trained_on"], str)
-    ]
+    brought = (part for part in parts_of(study["features"][features]) if part.get("weights", "random") != "random")
+    names += [part["model"] for part in brought if isinstance(part["trained_on"], str)]
     return list(dict.fromkeys(names))
 
 
@@ -86,12 +83,8 @@ def backbone_folder(options: dict) -> str | None:
 
 def backbone_files(options: dict) -> list[str]:
     """The backbone files of a feature set."""
-    return [
-        path.format(backbone=part["backbone"])
-        for part in parts_of(options)
-        if "backbone" in part
-        for path in (paths.BACKBONE_MODEL, paths.BACKBONE_CARD)
-    ]
+    names = [part["backbone"] for part in parts_of(options) if "backbone" in part]
+    return [path.format(backbone=name) for name in names for path in (paths.BACKBONE_MODEL, paths.BACKBONE_CARD)]
 
 
 def fit_folder(options: dict) -> str | None:

@@ -49,8 +49,5 @@ def test_manifest(study: dict, dataset: str) -> str:
 
 def certified_cell(study: dict, cell: Cell) -> dict:
     """The parameters of a bundle's certificate; its training data may be deleted already."""
-    return {
-        "name": cell.path,
-        "stated": stated_of(study, cell) | {"manifests": []},
-        "unnamed": has_unnamed_rows(study, cell.dataset),
-    }
+    stated = stated_of(study, cell) | {"manifests": []}
+    return {"name": cell.path, "stated": stated, "unnamed": has_unnamed_rows(study, cell.dataset)}

@@ -94,10 +94,8 @@ def black_boxes(study: dict) -> dict[str, str]:
 
 def final_targets(study: dict) -> list[str]:
     """Everything that a study is asked to make."""
-    tables, figures = (
-        (paths.TABLE_TEX, paths.TABLE_CSV),
-        (paths.FIGURE_PDF, paths.FIGURE_PNG, paths.FIGURE_CSV, paths.FIGURE_SVG),
-    )
+    tables = (paths.TABLE_TEX, paths.TABLE_CSV)
+    figures = (paths.FIGURE_PDF, paths.FIGURE_PNG, paths.FIGURE_CSV, paths.FIGURE_SVG)
     return [
         *(path.format(table=name) for name in study["tables"] for path in tables),
         *(path.format(figure=name) for name in study["figures"] for path in figures),

@@ -69,14 +69,8 @@ def sums_of(study: dict, cell: Cell, split: str) -> str | None:
     if rules["x-reads"] != "statistics":
         return None
     clip = "inf" if options["sanitise"] == "none" else repr(float(options["clipping_norm"]))
-    per_class = all(options[key] == value for key, value in rules["x-per-class"].items())
-    return paths.SUMS.format(
-        dataset=cell.dataset,
-        features=cell.features,
-        split=split,
-        clip=clip,
-        grams="per-class" if per_class else "shared",
-    )
+    grams = "per-class" if all(options[key] == value for key, value in rules["x-per-class"].items()) else "shared"
+    return paths.SUMS.format(**asdict(cell), split=split, clip=clip, grams=grams)
 
 
 def learned_from(study: dict, cell: Cell, splits: Iterable[str]) -> list[str]:

@@ -232,12 +232,8 @@ def _own(each: dataclasses.Field, hint: Any) -> _Own:
 def _object(kind: type, without: Sequence[str] = ()) -> dict:
     kept = [each for each in _settings(kind) if each.name not in without]
     required = [each.name for each in kept if each.default is dataclasses.MISSING]
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        **({"required": required} if required else {}),
-        "properties": {each.name: each.schema() for each in kept},
-    }
+    rules = {"type": "object", "additionalProperties": False} | ({"required": required} if required else {})
+    return rules | {"properties": {each.name: each.schema() for each in kept}}
 
 
 def told(kind: type) -> list[str]:

@@ -129,7 +129,5 @@ def hyperparameters(options: dict) -> dict:
 def is_beyond_target(options: dict) -> bool:
     """Whether the certified epsilon of these options necessarily exceeds the target."""
     rules = method_schema(options["method"])
-    return any(
-        options.get(key, rules["properties"][key].get("default")) == value
-        for key, value in rules.get("x-beyond-target", {}).items()
-    )
+    properties, beyond = rules["properties"], rules.get("x-beyond-target", {})
+    return any(options.get(key, properties[key].get("default")) == value for key, value in beyond.items())
