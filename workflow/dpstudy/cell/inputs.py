@@ -268,20 +268,19 @@ def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
     by_subject, delta = request.dataset["unit"] == "subject", float(request.dataset["delta"])
     n = units(manifests, request.dataset["unit"])
     check_delta(request.cell.dataset, request.dataset, n)
+    classes, several = manifests[0]["classes"], manifests[0]["multi_label"]
     return Problem(
         n,
         tuple(manifests[0]["shape"]),
-        len(manifests[0]["classes"]),
+        len(classes),
         Budget(request.cell.epsilon, delta, request.options["accounting"]),
         request.dataset["positives"],
         request.options["sanitise"],
         request.dataset.get("per_subject", 1) if by_subject else 1,
         secure=request.noise == "secure",
-        several=manifests[0]["multi_label"],
+        several=several,
         averaged=request.dataset.get("contributions") == "average",
-        class_weights=weights_by_name(
-            request.dataset.get("class_weights", {}), manifests[0]["classes"], manifests[0]["multi_label"]
-        ),
+        class_weights=weights_by_name(request.dataset.get("class_weights", {}), classes, several),
     )
 
 

@@ -51,15 +51,11 @@ def run(
     except KeyboardInterrupt:  # the program received the interrupt too
         return 130
     finally:
-        if made and (name == "status" or (status and _has_made_nothing(target))):  # status leaves no files behind
+        # Status leaves no files behind; nor does a study with a mistake, of which only Snakemake's own are there.
+        if made and (name == "status" or (status and {path.name for path in target.iterdir()} <= {".snakemake"})):
             shutil.rmtree(made, ignore_errors=True)
         elif target != Path.cwd():
             print(f"(paths above count from {folder})", file=sys.stderr)
-
-
-def _has_made_nothing(folder: Path) -> bool:
-    """Whether only Snakemake's own files are there, as after a study with a mistake."""
-    return {path.name for path in folder.iterdir()} <= {".snakemake"}
 
 
 def clone() -> Path:

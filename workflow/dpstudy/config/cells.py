@@ -7,6 +7,15 @@ from dataclasses import dataclass
 from dpstudy.schema.methods import is_beyond_target, method_schema
 from dpstudy.schema.reading import fill_defaults, schema
 
+# Of each axis: its name in a cell and in an override's `match`, its key in `cells`, the section that has its names, and
+# what messages call one.
+AXES = (
+    ("dataset", "datasets", "datasets", "data set"),
+    ("features", "features", "features", "feature set"),
+    ("entry", "entries", "methods", "method entry"),
+    ("epsilon", "epsilons", "epsilons", "epsilon"),
+)
+
 
 @dataclass(frozen=True, order=True)
 class Cell:
@@ -80,13 +89,8 @@ def unfold(config: dict) -> list[Cell]:
     """
     cells: dict[Cell, None] = {}
     for block in config.get("cells", [{}]):
-        axes = itertools.product(
-            block.get("datasets", config["datasets"]),
-            block.get("features", config["features"]),
-            block.get("entries", config["methods"]),
-            block.get("epsilons", config["epsilons"]),
-        )
-        cells |= dict.fromkeys(cell for cell in itertools.starmap(Cell, axes) if _fits(config, cell))
+        combined = itertools.product(*(block.get(key, config[section]) for _, key, section, _ in AXES))
+        cells |= dict.fromkeys(cell for cell in itertools.starmap(Cell, combined) if _fits(config, cell))
     return list(cells)
 
 

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from dpstudy.config.black_box_options import check_black_box
-from dpstudy.config.cells import matching, unfold
+from dpstudy.config.cells import AXES, matching, unfold
 from dpstudy.config.dedup_options import check_dedup
 from dpstudy.config.including import INCLUDE, read_config
 from dpstudy.config.label_kinds import check_averages, check_label_kinds
@@ -31,15 +31,6 @@ from dpstudy.schema.reading import fill_defaults, schema
 from dpstudy.schema.spelling import as_numbers
 from dpstudy.schema.validating import validate
 from dpstudy.tables.specs import check_specs, fill_specs
-
-# What cells are made of: the key of an override's `match`, that of `cells`, the section that has the names, and what
-# messages call one.
-_AXES = (
-    ("dataset", "datasets", "datasets", "data set"),
-    ("features", "features", "features", "feature set"),
-    ("entry", "entries", "methods", "method entry"),
-    ("epsilon", "epsilons", "epsilons", "epsilon"),
-)
 
 
 def read_study(path: str | os.PathLike) -> dict:
@@ -215,7 +206,7 @@ def _check_references(config: dict, mistakes: Mistakes) -> None:
             with mistakes.kept():
                 check(f"{section}.{name}", entry, config)
     for number, block in enumerate(config.get("cells", [])):
-        for _, key, section, what in _AXES:
+        for _, key, section, what in AXES:
             for name in block.get(key, []):
                 with mistakes.kept():
                     _known(f"cells[{number}].{key}", name, config[section], what)
@@ -238,7 +229,7 @@ def _check_specs(config: dict) -> None:
 
 def _check_overrides(config: dict) -> None:
     for number, override in enumerate(config["overrides"]):
-        for key, _, section, what in _AXES:
+        for key, _, section, what in AXES:
             for name in matching(override["match"], key):
                 _known(f"overrides[{number}].match.{key}", name, config[section], what)
         if "method" in override["set"]:

@@ -163,9 +163,9 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
         path = weights_file(config, features)
         if path is not None and not path.exists():
             yield _no_weights(f"features.{name}.weights", path, f"the weights of {features['model']!r}")
-    entries = [(f"methods.{name}", entry) for name, entry in config["methods"].items()]
-    overrides = enumerate(config.get("overrides", ()))
-    for place, entry in [*entries, *((f"overrides[{number}].set", one["set"]) for number, one in overrides)]:
+    entries = {f"methods.{name}": entry for name, entry in config["methods"].items()}
+    entries |= {f"overrides[{number}].set": one["set"] for number, one in enumerate(config.get("overrides", ()))}
+    for place, entry in entries.items():
         start = entry.get("start")
         if isinstance(start, dict) and isinstance(start["weights"], dict):
             yield from _not_installed(f"{place}.start.weights", start["weights"]["package"])

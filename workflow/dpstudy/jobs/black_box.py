@@ -69,17 +69,9 @@ def _arena(request: CellRequest, inputs: CellInputs, options: dict) -> Arena:
     for canary in options["space"]["canaries"]:
         rng = source.sampling(canary)  # numpy's, since the source is seeded, which its hint cannot tell
         canaries[canary] = make_canary(canary, shown.features, shown.labels, shown.classes, rng)  # type: ignore[arg-type]
-    return Arena(
-        methods.load(name),
-        methods.parameters(name, hyperparameters(request.options)),
-        problem,
-        features,
-        labels,
-        canaries,
-        mode=request.noise,
-        key=(request.cell.path, "black-box"),
-        beside=inputs.beside(),
-    )
+    method, parameters = methods.load(name), methods.parameters(name, hyperparameters(request.options))
+    key, beside = (request.cell.path, "black-box"), inputs.beside()
+    return Arena(method, parameters, problem, features, labels, canaries, mode=request.noise, key=key, beside=beside)
 
 
 def _first_records(inputs: CellInputs, records: int | None) -> tuple[np.ndarray, np.ndarray]:

@@ -68,7 +68,8 @@ def first_spending(
         before = book.before(name, delta, records)
         whole = None if before is None else gaussian.epsilon_of(math.hypot(gaussian.mu_of(before, delta), mu), delta)
         budget = study["release"].get("budget")
-        earlier = _with_earlier(spent, book, name, records, before, whole, sampled, budget)
+        known = any(about(entry, name, records) for entry in spent)
+        earlier = _with_earlier(book, known, before, whole, sampled, budget)
         sentence = (
             f"datasets.{name}: this run spends {most} epsilon {together} of its records at delta {upper_bound(delta)}, "
             f"by {models}{several}{bare}{earlier}. What is spent stays spent{_elsewhere(spent, name, records)}"
@@ -90,23 +91,17 @@ def first_spending(
 
 
 def _with_earlier(
-    spent: Sequence[Mapping],
-    book: Spending,
-    name: str,
-    records: str,
-    before: float | None,
-    whole: float | None,
-    sampled: bool,
-    budget: str | None,
+    book: Spending, known: bool, before: float | None, whole: float | None, sampled: bool, budget: str | None
 ) -> str:
     """What it comes to with what was spent before, and where that stands.
 
     Args:
+        known: something was.
         before, whole: epsilon that was spent, and with this run; None where a training had no guarantee.
     """
     where = f" ({', '.join(str(one.path) for one in book.shared)})" if book.shared else ""
     of = f", of a budget of {budget}" if budget is not None else ""
-    if not any(about(entry, name, records) for entry in spent):
+    if not known:
         return f"; nothing was spent of them before{where}{of}"
     if before is None or whole is None:
         return f"; trainings without a guarantee stand in the log of them{where}, so that nobody can tell the sum"

@@ -25,13 +25,10 @@ def entries_where(study: dict, curve: bool, per_seed: bool | None = None, audite
 
     `per_seed`: each seed is trained in a job of its own; `audited`: they attack their own claim.
     """
-    chosen = []
-    for name, entry in study["methods"].items():
-        schema = method_schema(entry["method"])
-        wanted = ((per_seed, "x-per-seed"), (audited, "x-audited"))
-        if schema["x-curve"] == curve and all(value in (None, schema.get(key, False)) for value, key in wanted):
-            chosen.append(name)
-    return chosen
+    schemas = {name: method_schema(entry["method"]) for name, entry in study["methods"].items()}
+    known = {"x-curve": curve, "x-per-seed": per_seed, "x-audited": audited}
+    wanted = {key: value for key, value in known.items() if value is not None}
+    return [name for name, one in schemas.items() if all(one.get(key, False) == wanted[key] for key in wanted)]
 
 
 def has_seed_jobs(study: dict, entry: str) -> bool:
