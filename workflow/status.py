@@ -163,11 +163,10 @@ def cells_seeds_and_spent(study: dict) -> tuple[dict[str, None], list[int], set[
 
 def wrong_files(cells: list[str]) -> dict[str, list[str]]:
     """Cell -> why its files do not belong together, of those where they do not."""
-    from dpstudy.cell.bound import Binding, PaidHashes
+    from dpstudy.cell.bound import own_binding
     from dpstudy.cell.bound_before import BoundBefore
-    from dpstudy.privacy.spending import BOOK, Spending
 
-    seen = BoundBefore(Binding(PaidHashes(Spending(BOOK))))
+    seen = BoundBefore(own_binding())
     faults_by_cell = {}
     for cell in cells:
         try:

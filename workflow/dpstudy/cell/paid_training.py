@@ -91,9 +91,8 @@ def take(request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str]) -
         return False
     paid.store.check(folder)
     made = read_json(folder / "run.json")["made_by"]
-    if made["config"] != request.fingerprint or any(
-        not (folder / os.path.basename(path)).exists() for path in outputs.values()
-    ):
+    whole = all((folder / os.path.basename(path)).exists() for path in outputs.values())
+    if made["config"] != request.fingerprint or not whole:
         return False
     if others := _other_data(made["data"], inputs, paid):
         if book.again:

@@ -91,7 +91,8 @@ def planned(
     together = gaussian.epsilon_of(mu, delta) if finite else 0.0
     count, useful = len(finite) * len(study["seeds"]), _useful(study, known)
     models = f"{count} model{'s spend' if count != 1 else ' spends'}"
-    forecasts = _forecasts(known)
+    points = read()
+    forecasts = {name: Forecast(name, _task(known), points) for name in sorted({point.method for point in points})}
     expected = [_expected(study, cell, known, forecasts, useful, what, most) for cell in finite]
     lines = [
         *_sizes(name, known, entry, delta, most),
@@ -190,11 +191,6 @@ def _useful(study: dict, known: Sizes) -> Useful:
 
 def _task(known: Sizes) -> str:
     return SEVERAL if known.multi_label else ONE if len(known.classes) == 2 else CLASSES
-
-
-def _forecasts(known: Sizes) -> dict[str, Forecast]:
-    points = read()
-    return {method: Forecast(method, _task(known), points) for method in sorted({point.method for point in points})}
 
 
 def _question(method: str, known: Sizes, signal: float, useful: Useful) -> Question:

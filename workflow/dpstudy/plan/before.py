@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from dpstudy.cell.bound import Binding, PaidHashes, refuse
+from dpstudy.cell.bound import own_binding, refuse
 from dpstudy.cell.bound_before import BoundBefore
 from dpstudy.cell.paid_models import PaidForError, PaidModels, guard
 from dpstudy.config.cells import Cell, unfold
@@ -191,7 +191,7 @@ def check_cells(study: dict, due: Sequence[Job]) -> None:
     """
     made = {path for job in due for path in job.writes}
     folders = {os.path.dirname(path) for job in due for path in job.inputs if path not in made}
-    seen, faults = BoundBefore(Binding(PaidHashes(Spending(BOOK)))), []
+    seen, faults = BoundBefore(own_binding()), []
     for cell in unfold(study):
         run, metrics = (path.format(**asdict(cell)) for path in (paths.RUN, paths.METRICS))
         if os.path.dirname(run) in folders and run not in made:

@@ -30,9 +30,8 @@ def facts(study: dict, cell: Cell) -> dict:
 
 
 def _where(study: dict, cell: Cell, holds: Callable[[str, dict], bool]) -> list[str]:
-    return [
-        public for public in publics.publics_of(study, cell.features, start_of(study, cell)) if holds(public, study)
-    ]
+    names = publics.publics_of(study, cell.features, start_of(study, cell))
+    return [public for public in names if holds(public, study)]
 
 
 def feature_files(study: dict, features: str) -> list[str]:

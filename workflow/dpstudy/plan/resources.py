@@ -189,9 +189,8 @@ def stepped(study: dict, wildcards: Any, input: Any) -> int:
     sampled, half = is_sampled(options), in_half_precision(study, wildcards.features)
     if without_torch(study, wildcards, input):
         dim, classes = matrix_of(input.train[0])
-        matrices = {"newton": 3e-6 * sum_bytes(study) * classes, "feature_covariance": 40e-6}.get(
-            options["method"], 0
-        ) * dim**2
+        of_matrices = {"newton": 3e-6 * sum_bytes(study) * classes, "feature_covariance": 40e-6}
+        matrices = of_matrices.get(options["method"], 0) * dim**2
         accountant = DISTRIBUTIONS_MB * (sampled and wildcards.epsilon != "inf")
         return int(LEAST_MB["cell"] + accountant + (5.8 if half else 3.6) * input.size_mb + matrices)
     factor = 4 if half else 3.2 if "normalisation" in options else 2.4
@@ -242,9 +241,8 @@ def audit(study: dict, wildcards: Any, input: Any) -> int:
 def certification(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of certificates: sampled batches need privacy loss distributions, and replays run trainings."""
     options = [cell.options(study) for cell in unfold(study) if cell.dataset == wildcards.dataset]
-    least = (
-        2500 if any(one["method"] in WITH_TORCH for one in options) else 950 if any(map(is_sampled, options)) else 260
-    )
+    with_torch = any(one["method"] in WITH_TORCH for one in options)
+    least = 2500 if with_torch else 950 if any(map(is_sampled, options)) else 260
     grams = 0.0
     for manifest in input.layouts if any(one["method"] in WITH_GRAMS for one in options) else ():
         dim, classes = matrix_of(manifest)

@@ -68,18 +68,13 @@ def has_curve(study: dict, entry: str) -> bool:
     return method_schema(study["methods"][entry]["method"])["x-curve"]
 
 
-def audits_of_claims(study: dict) -> dict[str, str]:
-    """Cell -> its audit, for every cell whose guarantee is claimed but not proved."""
-    claimed = claimed_entries(study)
-    return {cell.path: paths.AUDIT.format(**asdict(cell)) for cell in unfold(study) if cell.entry in claimed}
-
-
 def audits(study: dict) -> dict[str, str]:
     """Cell -> its audit with canaries: of claimed guarantees always, and of the entries that `audit` names."""
     entries, epsilons = study["audit"]["entries"], study["audit"].get("epsilons", study["epsilons"])
     named = [cell for cell in unfold(study) if cell.entry in entries and cell.epsilon in epsilons]
-    private = {cell.path: paths.AUDIT.format(**asdict(cell)) for cell in named if cell.epsilon != "inf"}
-    return private | audits_of_claims(study)
+    private, claims = [cell for cell in named if cell.epsilon != "inf"], claimed_entries(study)
+    every = [*private, *(cell for cell in unfold(study) if cell.entry in claims)]
+    return {cell.path: paths.AUDIT.format(**asdict(cell)) for cell in every}
 
 
 def audit_of(study: dict, cell: Cell) -> list[str]:
@@ -232,11 +227,6 @@ def report(study: dict) -> dict:
 
 
 def paper(study: dict) -> dict:
-    """The parameters of the paper about the study."""
-    return {
-        "study": study["study"],
-        "question": study.get("question", ""),
-        "axes": axes(study),
-        "tables": list(study["tables"]),
-        "figures": study["figures"],
-    }
+    """The parameters of the paper about the study: of the report's those that it has, and of tables their names."""
+    told = report(study) | {"tables": list(study["tables"])}
+    return {key: told[key] for key in ("study", "question", "axes", "tables", "figures")}

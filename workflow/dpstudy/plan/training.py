@@ -114,9 +114,8 @@ def attacked_files(study: dict, cell: Cell) -> list[str]:
 
 def training_manifests(study: dict, cell: Cell) -> list[str]:
     """The manifests (public facts) of the splits that a cell may learn from."""
-    return [
-        feature_files(study, cell.dataset, cell.features, split)[0] for split in training_splits(study, cell.dataset)
-    ]
+    splits = training_splits(study, cell.dataset)
+    return [feature_files(study, cell.dataset, cell.features, split)[0] for split in splits]
 
 
 def kept_files(study: dict, cell: Cell) -> list[str]:
