@@ -56,7 +56,7 @@ wildcard_constraints:
 
 
 def ask(function, *wanted, **fixed):
-    """An input or a parameter: what a function says of the study and of what these wildcards name, "cell" the cell."""
+    """An input or parameter: what a function says of the study, these wildcards ("cell": the cell) and `fixed`."""
 
     def asked(wildcards):
         found = [names.cell_of(wildcards) if name == "cell" else wildcards[name] for name in wanted]
