@@ -186,12 +186,8 @@ def here(program: str, argument: str = "") -> list[psutil.Process]:
     """Processes of this folder that run `program` (or Python running it), with `argument` somewhere in an argument."""
     processes = []
     for process in psutil.process_iter(["cmdline", "cwd"]):
-        command = process.info["cmdline"] or []
-        if (
-            runs(command, program)
-            and process.info["cwd"] == str(Path.cwd())
-            and any(argument in part for part in command)
-        ):
+        command, within = process.info["cmdline"] or [], process.info["cwd"] == str(Path.cwd())
+        if within and runs(command, program) and any(argument in part for part in command):
             processes.append(process)
     return processes
 

@@ -67,22 +67,16 @@ def show(arguments: list[str]) -> int:
         return done.returncode
     due = list(jobs(done.stdout + done.stderr))
     trained = {cell: reason for rule, cell, _, reason in due if cell and rule.startswith("train_")}
-    cells = {
-        cell: reason for _, cell, _, reason in due if cell
-    } | trained  # what is scored after it says no reason of its own
+    cells = {cell: reason for _, cell, _, reason in due if cell}
+    cells |= trained  # what is scored after it says no reason of its own
     study = study_of(arguments)
     every, seeds, spent = cells_seeds_and_spent(study)
     spent -= kept
     taken = {cell for cell in trained if all((cell, seed) in kept for seed in due_seeds(due, cell, seeds))}
-    stale = {
-        cell: reason
-        for cell, reason in cells.items()
-        if cell not in taken and Path(paths.CELLS, cell, "metrics.json").exists()
-    }
     order = {cell: number for number, cell in enumerate(every)}
-    stale = dict(sorted(stale.items(), key=lambda item: order.get(item[0], len(order))))
-    missing = [cell for cell in cells if cell not in stale and cell not in taken]
-    missing.sort(key=lambda cell: order.get(cell, len(order)))
+    left = sorted((cell for cell in cells if cell not in taken), key=lambda cell: order.get(cell, len(order)))
+    stale = {cell: cells[cell] for cell in left if Path(paths.CELLS, cell, "metrics.json").exists()}
+    missing = [cell for cell in left if cell not in stale]
     wrong = wrong_files([cell for cell in every if cell not in cells])
     counts = f"{len(every.keys() - cells.keys() - wrong.keys())} done, {len(stale)} stale, {len(missing)} missing"
     print(f"cells: {counts}" + (f", {len(taken)} kept" if taken else "") + (f", {len(wrong)} wrong" if wrong else ""))
@@ -169,12 +163,10 @@ def cells_seeds_and_spent(study: dict) -> tuple[dict[str, None], list[int], set[
 
 def wrong_files(cells: list[str]) -> dict[str, list[str]]:
     """Cell -> why its files do not belong together, of those where they do not."""
-    from dpstudy.cell.bound import Binding, PaidHashes
+    from dpstudy.cell.bound import own_binding
     from dpstudy.cell.bound_before import BoundBefore
-    from dpstudy.core.errors import StudyError
-    from dpstudy.privacy.spending import BOOK, Spending
 
-    seen = BoundBefore(Binding(PaidHashes(Spending(BOOK))))
+    seen = BoundBefore(own_binding())
     faults_by_cell = {}
     for cell in cells:
         try:

@@ -5,7 +5,7 @@ rule audit_cell:
     input:
         train=ask(training.training_manifests, "cell"),
         tuning=ask(training.trials_of, "cell"),
-        code=ask(code.attacking_code, "cell"),
+        code=ask(code.cell_code, "cell", script="audit_cell"),
     output:
         paths.AUDIT,
     log:
@@ -21,7 +21,7 @@ rule audit_cell:
         mem_mb=peak(resources.audit),
         runtime=grown(240),
     params:
-        request=ask(training.audit_request, "cell"),
+        request=ask(training.request_of_one_seed, "cell", script="audit_cell"),
         inputs=ask(training.audit_inputs, "cell"),
         audit=training.audit_options(STUDY),
     script:

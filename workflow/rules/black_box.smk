@@ -6,7 +6,7 @@ rule audit_black_box:
         train=ask(training.attacked_files, "cell"),
         test=ask(training.test_files, "cell"),
         start=ask(training.starting_files, "cell"),
-        code=ask(code.losses_code, "cell"),
+        code=ask(code.cell_code, "cell", script="audit_black_box"),
     output:
         paths.BLACK_BOX,
     log:
@@ -23,7 +23,7 @@ rule audit_black_box:
         runtime=grown(1440),
         gpu=resources.gpus(),
     params:
-        request=ask(training.black_box_request, "cell"),
+        request=ask(training.request_of_one_seed, "cell", script="audit_black_box"),
         inputs=ask(training.black_box_inputs, "cell"),
         black_box=ask(training.black_box_options, "cell"),
     script:

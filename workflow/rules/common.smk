@@ -36,10 +36,10 @@ from dpstudy.plan import (
 from dpstudy.provenance.hashes import library_hash
 
 
-def told(function, *arguments):
+def told(function, *arguments, **fixed):
     """What a function says; a mistake of the user's ends the run with its sentence."""
     try:
-        return function(*arguments)
+        return function(*arguments, **fixed)
     except StudyError as error:
         raise WorkflowError(f"dpstudy: {error}")
 
@@ -55,12 +55,12 @@ wildcard_constraints:
     **names.constraints(STUDY),
 
 
-def ask(function, *wanted):
-    """An input or a parameter: what a function says of the study and of what these wildcards name, "cell" the cell."""
+def ask(function, *wanted, **fixed):
+    """An input or parameter: what a function says of the study, these wildcards ("cell": the cell) and `fixed`."""
 
     def asked(wildcards):
         found = [names.cell_of(wildcards) if name == "cell" else wildcards[name] for name in wanted]
-        return told(function, STUDY, *found)
+        return told(function, STUDY, *found, **fixed)
 
     return asked
 

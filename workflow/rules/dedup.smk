@@ -128,7 +128,7 @@ rule calibrate_dedup:
         runtime=grown(120),
     params:
         library=library_hash(code.embedding_code(STUDY, "calibrate_dedup")),
-        folder=ask(sources.training_folder, "dataset"),
+        folder=ask(sources.folder, "dataset", split="train"),
         rule=dedup.rule_options(STUDY),
         sample=STUDY["dedup"].get("sample", 200),
         embedding=dedup.embedding_options(STUDY),

@@ -20,7 +20,7 @@ rule score_cell:
         runtime=grown(60),
     params:
         library=library_hash(code.metric_code(STUDY, "score_cell")),
-        cell=ask(targets.name_of, "cell"),
+        cell=paths.CELL,
         evaluation=fingerprints.asked_of_scores(STUDY),
     script:
         "../scripts/score_cell.py"
@@ -28,8 +28,8 @@ rule score_cell:
 
 rule certify_cells:
     input:
-        runs=ask(targets.runs_of_dataset, "dataset"),
-        ledgers=ask(targets.ledgers_of_dataset, "dataset"),
+        runs=ask(targets.files_of_dataset, "dataset", template=targets.facts_of_runs(STUDY)),
+        ledgers=ask(targets.files_of_dataset, "dataset", template=paths.LEDGER),
         layouts=ask(fingerprints.layouts, "dataset"),
         data=ask(fingerprints.learned_manifests, "dataset"),
         code=code.script_code("certify_cells"),

@@ -24,7 +24,7 @@ rule fit_projection:
     params:
         library=hash_of(code.projection_code, "fit"),
         options=ask(publics.fit_options, "fit"),
-        folder=ask(publics.folder_of_fit, "fit"),
+        folder=ask(publics.public_folder, "fit", of="fits"),
         backbone=ask(publics.backbone_folder_of_fit, "fit"),
         where=ask(sources.place_of_data),
         drop=STUDY["dedup"]["drop"],

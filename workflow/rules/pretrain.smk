@@ -44,9 +44,9 @@ rule pretrain_backbone:
         gpu=ask(data_resources.pretraining_gpus, "backbone"),
     params:
         library=code.script_hash("pretrain_backbone", "dpstudy.pretraining.rank"),
-        options=ask(publics.backbone_options, "backbone"),
-        folder=ask(publics.folder_of_backbone, "backbone"),
+        options=ask(sources.entry_of, "backbone", of="backbones"),
+        folder=ask(publics.public_folder, "backbone", of="backbones"),
         dedup=ask(publics.matching_of_backbone, "backbone"),
-        checkpoint=ask(publics.checkpoint_of_backbone, "backbone"),
+        checkpoint=paths.BACKBONE_CHECKPOINT,
     script:
         "../scripts/pretrain_backbone.py"

@@ -30,6 +30,6 @@ rule write_bundle:
         accept=STUDY["release"]["accept"],
         noise=STUDY["noise"],
         replay=ask(fingerprints.replay_of, "cell"),
-        replays=ask(releases.kept_replays, "dataset"),
+        replays=paths.REPLAYS,  # no input of the rule: all other cells would have to be there
     script:
         "../scripts/write_bundle.py"

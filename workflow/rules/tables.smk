@@ -21,7 +21,7 @@ rule build_table:
         runtime=grown(30),
     params:
         library=hash_of(documents.table_code, "table"),
-        spec=ask(documents.spec_of_table, "table"),
+        spec=ask(sources.entry_of, "table", of="tables"),
         axes=ask(targets.axes),
         documents=ask(documents.names_of_table, "table"),
     script:
@@ -50,7 +50,7 @@ rule draw_figure:
         runtime=grown(30),
     params:
         library=hash_of(documents.figure_code, "figure"),
-        spec=ask(documents.spec_of_figure, "figure"),
+        spec=ask(sources.entry_of, "figure", of="figures"),
         axes=ask(targets.axes),
         documents=ask(documents.names_of_figure, "figure"),
     script:

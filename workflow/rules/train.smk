@@ -123,7 +123,7 @@ rule gather_cell:
         runtime=grown(10),
     params:
         library=code.script_hash("gather_cell"),
-        cell=ask(targets.name_of, "cell"),
+        cell=paths.CELL,
         folders=ask(targets.seed_folders, "cell"),
         fingerprint=ask(fingerprints.whole_fingerprint, "cell"),
         seeds=STUDY["seeds"],

@@ -23,7 +23,7 @@ rule tune_entry:
         runtime=grown(1440),
         gpu=ask(resources.tuning_gpus, "cell"),
     params:
-        request=ask(training.search_request, "cell"),
+        request=ask(training.request_of_one_seed, "cell", script="tune_entry"),
         inputs=ask(training.search_inputs, "cell"),
     script:
         "../scripts/tune_entry.py"

@@ -13,6 +13,7 @@ from dpstudy.tables.results import Results
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         told, files = snakemake.params.report, snakemake.input
+        now, code = time.strftime("%Y-%m-%d %H:%M"), library_hash(files.code)
         build_report(
             told["study"],
             Results.open(told["axes"], files.summary, snakemake.params.documents, files),
@@ -20,15 +21,7 @@ if __name__ == "__main__":
             told["figures"],
             dict(zip(told["figures"], files.figures, strict=True)),
             snakemake.output[0],
-            making=Making(
-                told["config_hash"],
-                library_hash(files.code),
-                versions(),
-                told["benchmarks"],
-                told["graph"],
-                time.strftime("%Y-%m-%d %H:%M"),
-                commit(),
-            ),
+            making=Making(told["config_hash"], code, versions(), told["benchmarks"], told["graph"], now, commit()),
             privacy=Privacy(
                 read_json(files.totals)["datasets"],
                 told["dedup"],

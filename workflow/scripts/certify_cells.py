@@ -4,20 +4,17 @@ import os
 
 from this_workflow import job
 
-from dpstudy.cell.bound import Binding, PaidHashes, check_cells
+from dpstudy.cell.bound import check_cells, own_binding
 from dpstudy.jobs.certificates import proved_entries, write_certificates
 from dpstudy.jobs.replays import replayed
-from dpstudy.privacy.spending import BOOK, Spending
 
 if __name__ == "__main__":
     os.environ["DPSTUDY_GPU"] = "0"  # a few records: no GPU was asked for
     with job(snakemake.log[0]):
         files, params = snakemake.input, snakemake.params
-        cells = [
-            cell | {"ledger": ledger, "run": run}
-            for cell, ledger, run in zip(params.cells, files.ledgers, files.runs, strict=True)
-        ]
-        check_cells([cell["name"] for cell in cells], Binding(PaidHashes(Spending(BOOK))), metrics=False)
+        whose = zip(params.cells, files.ledgers, files.runs, strict=True)
+        cells = [cell | {"ledger": ledger, "run": run} for cell, ledger, run in whose]
+        check_cells([cell["name"] for cell in cells], own_binding(), metrics=False)
         proved = proved_entries(cells)
         entries = [entry for entry in params.replays if entry["name"] in proved]
         found = replayed(entries, params.noise, snakemake.output.replays)

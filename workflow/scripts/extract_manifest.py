@@ -6,10 +6,5 @@ from dpstudy.features.extract import prepare_manifest
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        prepare_manifest(
-            snakemake.wildcards.features,
-            snakemake.params.images,
-            list(snakemake.input.shards),
-            snakemake.output.manifest,
-            private=True,
-        )
+        shards, images = list(snakemake.input.shards), snakemake.params.images
+        prepare_manifest(snakemake.wildcards.features, images, shards, snakemake.output.manifest, private=True)

@@ -2,12 +2,11 @@
 
 from this_workflow import job
 
-from dpstudy.cell.bound import Binding, PaidHashes, refuse
+from dpstudy.cell.bound import own_binding, refuse
 from dpstudy.jobs.gather import gather_cell
-from dpstudy.privacy.spending import BOOK, Spending
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         params = snakemake.params
-        refuse(Binding(PaidHashes(Spending(BOOK))).faults_of_seeds(params.cell, params.seeds))
+        refuse(own_binding().faults_of_seeds(params.cell, params.seeds))
         gather_cell(params.folders, list(params.seeds), params.fingerprint, dict(snakemake.output.items()))

@@ -7,9 +7,5 @@ from dpstudy.dedup.jobs import Shard, search_shard
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         params = snakemake.params
-        search_shard(
-            Shard(*params.public),
-            [(name, Shard(*shard)) for name, *shard in params.private],
-            snakemake.input.basis,
-            snakemake.output.found,
-        )
+        private = [(name, Shard(*shard)) for name, *shard in params.private]
+        search_shard(Shard(*params.public), private, snakemake.input.basis, snakemake.output.found)

@@ -12,12 +12,9 @@ if __name__ == "__main__":
         wildcards, params = snakemake.wildcards, snakemake.params
         manifest, counts = shards.read_manifest(params.folder), dict(params.contributions)
         weights = weights_by_name(counts.pop("class_weights", {}), manifest["classes"], manifest["multi_label"])
+        share = int(wildcards.get("share", 0)), params.shares
         accumulate(
-            ShardBatches(
-                [params.folder],
-                kept=snakemake.input.get("kept", []),
-                share=(int(wildcards.get("share", 0)), params.shares),
-            ),
+            ShardBatches([params.folder], kept=snakemake.input.get("kept", []), share=share),
             len(manifest["classes"]),
             float(wildcards.clip),
             per_class=wildcards.grams == "per-class",

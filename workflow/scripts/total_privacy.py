@@ -9,10 +9,8 @@ from dpstudy.privacy.spending import BOOK, Spending
 if __name__ == "__main__":
     with job(snakemake.log[0]):
         files, params = snakemake.input, snakemake.params
-        cells = [
-            cell | {"ledger": ledger, "run": run}
-            for cell, ledger, run in zip(params.cells, files.ledgers, files.runs, strict=True)
-        ]
+        whose = zip(params.cells, files.ledgers, files.runs, strict=True)
+        cells = [cell | {"ledger": ledger, "run": run} for cell, ledger, run in whose]
         book = Spending(BOOK, shared=params.records.books)
         check_cells([cell["name"] for cell in cells], Binding(PaidHashes(book)), metrics=False)
         write_totals(cells, params.deltas, snakemake.output[0], book, params.records.of)

@@ -4,11 +4,10 @@ import os
 
 from this_workflow import job
 
-from dpstudy.cell.bound import Binding, PaidHashes, check_cells
+from dpstudy.cell.bound import check_cells, own_binding
 from dpstudy.core.files import read_json
 from dpstudy.jobs.certificates import certified, proved_entries
 from dpstudy.jobs.replays import replayed
-from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.release.bundle import Origin, write_bundle
 
 if __name__ == "__main__":
@@ -17,7 +16,7 @@ if __name__ == "__main__":
         files, params = snakemake.input, snakemake.params
         cell = params.cell | {"ledger": files.ledger, "run": files.run}
         facts, manifest = params.facts, read_json(files.images)
-        check_cells([cell["name"]], Binding(PaidHashes(Spending(BOOK))))
+        check_cells([cell["name"]], own_binding())
         height, width, channels = manifest["image_shape"] or (None, None, None)
         proved = proved_entries([cell])
         found = replayed([params.replay] if proved else [], params.noise, params.replays, keep=False)

@@ -7,14 +7,7 @@ from dpstudy.tables.results import Results
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        paper, params = snakemake.params.paper, snakemake.params
-        results = Results.open(paper["axes"], snakemake.input.summary, params.documents, snakemake.input)
-        write_paper(
-            paper["study"],
-            paper["question"],
-            results,
-            paper["tables"],
-            paper["figures"],
-            params.cells,
-            snakemake.output[0],
-        )
+        told, params = snakemake.params.paper, snakemake.params
+        results = Results.open(told["axes"], snakemake.input.summary, params.documents, snakemake.input)
+        tables, figures = told["tables"], told["figures"]
+        write_paper(told["study"], told["question"], results, tables, figures, params.cells, snakemake.output[0])

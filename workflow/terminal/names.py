@@ -13,10 +13,8 @@ def job_name(rule: str, wildcards: dict[str, str], logs: list[str]) -> str:
     >>> job_name("train_seed", {}, ["results/logs/train_seed/mnist/pixels/cnn/eps=1/seed=0.log"])
     'train_seed mnist/pixels/cnn/eps=1/seed=0'
     """
-    for log in logs:
-        if named := name_of_log(log):
-            return named
-    return " ".join([rule, "/".join(wildcards.values())]).strip()
+    named = filter(None, map(name_of_log, logs))
+    return next(named, f"{rule} {'/'.join(wildcards.values())}".strip())
 
 
 def name_of_log(log: str) -> str:

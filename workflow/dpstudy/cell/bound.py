@@ -21,7 +21,7 @@ from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256
 from dpstudy.evaluation.score_file import cell_of_scores
-from dpstudy.privacy.spending import Spending, is_begun
+from dpstudy.privacy.spending import BOOK, Spending, is_begun
 from dpstudy.schema.methods import method_names, method_schema
 
 MODEL, SCORES, LEDGER, CURVE = "model.safetensors", "scores.parquet", "ledger.json", "curve.parquet"
@@ -187,6 +187,15 @@ class Binding:
         elif kept is False and path.name != METRICS:
             remedy = "restore it as the training left it: secure noise has paid for it, and no copy was kept"
         return f"{path}: {present}, and should be {wanted}; {remedy}"
+
+
+def own_binding() -> Binding:
+    """That of the study in this folder, by its budget log.
+
+    Raises:
+        StudyError: the log is damaged.
+    """
+    return Binding(PaidHashes(Spending(BOOK)))
 
 
 def check_cells(cells: Iterable[str], binding: Binding, metrics: bool = True) -> None:

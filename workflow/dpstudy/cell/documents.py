@@ -85,18 +85,14 @@ def run_of(task: CellTask, tuning: dict, outcome: Outcome) -> dict:
 def ledger_of(task: CellTask, tuning: dict) -> dict:
     """The content of a cell's ledger.json: each seed's releases, the certified epsilon, and what is not counted."""
     request = task.request
+    outside = [*request.dataset.get("not_accounted", ()), *request.not_accounted, *task.plan.not_accounted]
     ledger = build_ledger(
         task.plan.events,
         task.problem.budget,
         n=task.problem.n,
         unit=request.dataset["unit"],
         noise=request.noise,
-        not_accounted=[
-            *request.dataset.get("not_accounted", ()),
-            *request.not_accounted,
-            *task.plan.not_accounted,
-            *unpaid_choices(request.options["tuned_on"], tuning),
-        ],
+        not_accounted=[*outside, *unpaid_choices(request.options["tuned_on"], tuning)],
         no_guarantee=why_none(request, task.problem),
         bounds=_bounds(task),
     )

@@ -100,8 +100,7 @@ class CellRequest:
     @property
     def fingerprint(self) -> str:
         """The hash of this cell's config with these seeds."""
-        hashed = (self.options, self.dataset, self.seeds, self.noise, self.on_training, self.origin)
-        return cell_fingerprint(*hashed)
+        return cell_fingerprint(self.options, self.dataset, self.seeds, self.noise, self.on_training, self.origin)
 
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
         """The noise source of one seed of this cell; `trial` distinguishes the runs of a phase."""
@@ -269,20 +268,19 @@ def pose_problem(request: CellRequest, manifests: Sequence[dict]) -> Problem:
     by_subject, delta = request.dataset["unit"] == "subject", float(request.dataset["delta"])
     n = units(manifests, request.dataset["unit"])
     check_delta(request.cell.dataset, request.dataset, n)
+    classes, several = manifests[0]["classes"], manifests[0]["multi_label"]
     return Problem(
         n,
         tuple(manifests[0]["shape"]),
-        len(manifests[0]["classes"]),
+        len(classes),
         Budget(request.cell.epsilon, delta, request.options["accounting"]),
         request.dataset["positives"],
         request.options["sanitise"],
         request.dataset.get("per_subject", 1) if by_subject else 1,
         secure=request.noise == "secure",
-        several=manifests[0]["multi_label"],
+        several=several,
         averaged=request.dataset.get("contributions") == "average",
-        class_weights=weights_by_name(
-            request.dataset.get("class_weights", {}), manifests[0]["classes"], manifests[0]["multi_label"]
-        ),
+        class_weights=weights_by_name(request.dataset.get("class_weights", {}), classes, several),
     )
 
 

@@ -91,9 +91,8 @@ def take(request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str]) -
         return False
     paid.store.check(folder)
     made = read_json(folder / "run.json")["made_by"]
-    if made["config"] != request.fingerprint or any(
-        not (folder / os.path.basename(path)).exists() for path in outputs.values()
-    ):
+    whole = all((folder / os.path.basename(path)).exists() for path in outputs.values())
+    if made["config"] != request.fingerprint or not whole:
         return False
     if others := _other_data(made["data"], inputs, paid):
         if book.again:
@@ -203,11 +202,11 @@ def pay(
     book, cell, seeds = request.spending, request.cell, request.seeds
     assert book is not None
     store = store_of(book)
-    files = store.add(
-        cell.path,
-        seeds,
-        lambda folder: save({key: str(folder / os.path.basename(path)) for key, path in outputs.items()}),
-    )
+
+    def save_in(folder: Path) -> None:
+        save({key: str(folder / os.path.basename(path)) for key, path in outputs.items()})
+
+    files = store.add(cell.path, seeds, save_in)
     record = functools.partial(book.record, files=files, config=request.fingerprint, training=training, known=known)
     try:
         record(cell.dataset, cell.path, seeds, ledger, request.records)

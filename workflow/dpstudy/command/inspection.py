@@ -15,6 +15,7 @@ _NONE = {
     "none": "There is no guarantee.",
     "claimed": "A guarantee is claimed by this method's authors, and nobody proved it.",
 }
+_COMPUTED = "- **Computed by** {}; by accountants that had no part in the training: {}. Each is an upper bound."
 _TOTAL = f"{TOTAL} says what is spent in all; a ledger.json, or a bundle, is what is inspected here"
 _NOISE = {
     "seeded": "from a seeded generator: for research, and not for release",
@@ -52,7 +53,7 @@ def _lines(ledger: dict, name: str) -> list[str]:
         f"# {name}",
         "",
         *(guarantee_lines(ledger) if promised else [_NONE[ledger["guarantee"]]]),
-        *(_certified(ledger, verified["bounds"]) if promised else []),
+        *([_COMPUTED.format(ledger["accountant"], bounds_on_epsilon(verified["bounds"]))] if promised else []),
         f"- **Noise**: {_NOISE[ledger['noise']]}.",
         f"- **Scope**: {ledger['scope']}. Other models of the same records spend privacy of their own; it adds up.",
         "",
@@ -65,11 +66,4 @@ def _lines(ledger: dict, name: str) -> list[str]:
         *(f"- **Erratum**: an earlier version of dpstudy wrote this ledger; {each}." for each in errata(ledger)),
         *([] if ledger["not_accounted"] else [f"- {NOTHING_LEFT_OUT}"]),
         *(f"- {sentence}" for sentence in (not_covered(ledger) if promised else ledger["not_accounted"])),
-    ]
-
-
-def _certified(ledger: dict, bounds: dict[str, float | None]) -> list[str]:
-    return [
-        f"- **Computed by** {ledger['accountant']}; by accountants that had no part in the training: "
-        f"{bounds_on_epsilon(bounds)}. Each is an upper bound."
     ]

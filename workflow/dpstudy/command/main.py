@@ -47,13 +47,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"dpstudy {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, does: Callable, about: str, example: str):
-        added = commands.add_parser(name, help=about, description=f"{about}.", epilog=f"example: dpstudy {example}")
+    def command(name: str, does: Callable, about: str, example: str = ""):
+        epilog = f"example: dpstudy {name} {example}".rstrip()
+        added = commands.add_parser(name, help=about, description=f"{about}.", epilog=epilog)
         added.set_defaults(does=does)
         return added
 
     asked = command("epsilon", _epsilon, "What DP-SGD or a Gaussian release costs, or which noise a budget asks for",
-                    "epsilon --n 50000 --batch 4096 --steps 625 --noise 1.5 --delta 1e-5")  # fmt: skip
+                    "--n 50000 --batch 4096 --steps 625 --noise 1.5 --delta 1e-5")  # fmt: skip
     asked.add_argument("--n", type=int, help="records, or persons; public")
     asked.add_argument(
         "--batch", type=float, metavar="B", help="expected size of a Poisson batch; all records if left out"
@@ -66,78 +67,70 @@ def _parser() -> argparse.ArgumentParser:
     )
     either.add_argument("--epsilon", metavar="E", help="the budget: the least noise that keeps it is found")
 
-    asked = command(
-        "predict", _predict, "Scores of images by a released bundle, as CSV", "predict bundle *.png > scores.csv"
-    )
+    asked = command("predict", _predict, "Scores of images by a released bundle, as CSV", "bundle *.png > scores.csv")
     asked.add_argument("bundle", metavar="BUNDLE")
     asked.add_argument("images", nargs="+", metavar="IMAGE")
     asked.add_argument("--max-pixels", type=int, metavar="N", help="of the largest image that is decoded")
     asked.add_argument("--prevalence", action="append", default=[], metavar="CLASS=SHARE",
                        help="where classes are not as common as in training; repeatable")  # fmt: skip
 
-    asked = command("inspect", _inspect, "The guarantee of a bundle or a ledger, in words", "inspect bundle")
+    asked = command("inspect", _inspect, "The guarantee of a bundle or a ledger, in words", "bundle")
     asked.add_argument("path", metavar="BUNDLE|ledger.json")
 
     asked = command("verify", _verify, "Do a bundle's files belong together, and does its ledger cost what it says",
-                    "verify bundle")  # fmt: skip
+                    "bundle")  # fmt: skip
     asked.add_argument("bundle", metavar="BUNDLE")
 
     asked = command("check-method", _check_method, "Is a method of yours as private as it says, and does it fit in?",
-                    "check-method my_package.class_means:class_means clipping_norm=1.0")  # fmt: skip
+                    "my_package.class_means:class_means clipping_norm=1.0")  # fmt: skip
     asked.add_argument("name", metavar="NAME", help="a method, or package.module:name")
     asked.add_argument("values", nargs="*", metavar="KEY=VALUE", help="hyper-parameters, as a config has them")
 
     for name, about in (("run", "Run a study"), ("status", "Which cells of a study are done, stale or missing")):
-        asked = command(name, _workflow, about, f"{name} studies/tramer2021-mnist.yaml --in ../mine")
+        asked = command(name, _workflow, about, "studies/tramer2021-mnist.yaml --in ../mine")
         _add_study(asked)
-    asked = command(
-        "release",
-        _workflow,
-        "Write what may be published of a cell",
-        "release own/scatternet/default/eps=2 studies/own-data.yaml",
-    )
+    asked = command("release", _workflow, "Write what may be published of a cell",
+                    "own/scatternet/default/eps=2 studies/own-data.yaml")  # fmt: skip
     asked.add_argument("cell", metavar="CELL", help="DATASET/FEATURES/ENTRY/eps=E")
     _add_study(asked)
 
     asked = command("plan", _plan, "What a study of your own images would spend, and what to expect of it",
-                    "plan studies/mine.yaml --json plan.json")  # fmt: skip
+                    "studies/mine.yaml --json plan.json")  # fmt: skip
     asked.add_argument("study", metavar="STUDY", help="a YAML file with data sets of your own")
     asked.add_argument("--json", metavar="FILE", help="write it to this file, too")
     asked.add_argument("--figure", metavar="FILE", help="draw the forecast: a PNG, PDF or SVG file")
 
     asked = command("rehearse", _rehearse, "Run a study on drawn images, as many of as many persons: spends nothing",
-                    "rehearse studies/mine.yaml")  # fmt: skip
+                    "studies/mine.yaml")  # fmt: skip
     asked.add_argument("study", metavar="STUDY", help="a YAML file with data sets of your own")
     asked.add_argument("--in", dest="folder", default="rehearsal", metavar="DIR", help="made, and removed (rehearsal)")
     asked.add_argument("--cores", default="all", metavar="N", help="all where left out")
     asked.add_argument("--keep", action="store_true", help="leave the folder")
 
     asked = command("wipe", _wipe, "List and remove all that was made of private records but what may be published",
-                    "wipe --in ../mine")  # fmt: skip
+                    "--in ../mine")  # fmt: skip
     asked.add_argument("--in", dest="folder", default=".", metavar="DIR", help="where results lie; here where left out")
     asked.add_argument("--yes", action="store_true", help="ask nothing")
 
     asked = command("record", _record, "Take a study's finished cells into the measured numbers of this repository",
-                    "record studies/tramer2021-mnist.yaml --in ../mine --kind full")  # fmt: skip
+                    "studies/tramer2021-mnist.yaml --in ../mine --kind full")  # fmt: skip
     asked.add_argument("study", nargs="?", default="config.yaml", metavar="STUDY", help="a YAML file (config.yaml)")
     asked.add_argument("--in", dest="folder", default=".", metavar="DIR", help="where its results lie")
     asked.add_argument("--kind", required=True, metavar="KIND", help="full; 'reduced: WHAT' or 'stand-in: FOR WHAT'")
     asked.add_argument("--machine", default="", metavar="TEXT", help="what it ran on; this processor where left out")
 
     asked = command("curves", _curves, "Measure anew what `dpstudy plan` forecasts from, on a study's public features",
-                    "curves studies/forecast.yaml --in ../mine")  # fmt: skip
+                    "studies/forecast.yaml --in ../mine")  # fmt: skip
     asked.add_argument("study", metavar="STUDY", help="a YAML file (studies/forecast.yaml)")
     asked.add_argument("--in", dest="folder", default=".", metavar="DIR", help="where its results lie")
 
-    command("evidence", _evidence, "Write docs/evidence.md: what became of each printed number", "evidence")
+    command("evidence", _evidence, "Write docs/evidence.md: what became of each printed number")
 
-    command("schemas", _schemas, "Write the schemas of methods, and their table in docs/methods.md, of their modules",
-            "schemas")  # fmt: skip
-    command("leaderboard", _leaderboard, "Write docs/leaderboard.md: where recorded models stand on the public one",
-            "leaderboard")  # fmt: skip
+    command("schemas", _schemas, "Write the schemas of methods, and their table in docs/methods.md, of their modules")
+    command("leaderboard", _leaderboard, "Write docs/leaderboard.md: where recorded models stand on the public one")
 
     asked = command("compare", _compare, "What changed between two results folders, cell by cell",
-                    "compare results ../other/results")  # fmt: skip
+                    "results ../other/results")  # fmt: skip
     asked.add_argument("a", metavar="A")
     asked.add_argument("b", metavar="B")
     asked.add_argument("--csv", metavar="FILE", help="write every change to this file, too")

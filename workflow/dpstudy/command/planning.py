@@ -89,14 +89,15 @@ def planned(
     what = Plan(known.units, sorted({float(cell.epsilon) for cell in finite}), delta, scale, entry["unit"] == "subject")
     mu = together_mu(study, finite)
     together = gaussian.epsilon_of(mu, delta) if finite else 0.0
-    useful = _useful(study, known)
-    forecasts = _forecasts(known)
+    count, useful = len(finite) * len(study["seeds"]), _useful(study, known)
+    models = f"{count} model{'s spend' if count != 1 else ' spends'}"
+    points = read()
+    forecasts = {name: Forecast(name, _task(known), points) for name in sorted({point.method for point in points})}
     expected = [_expected(study, cell, known, forecasts, useful, what, most) for cell in finite]
     lines = [
         *_sizes(name, known, entry, delta, most),
         *(f"  {sentence}" for sentence in beside_the_book(study, name)),
-        f"  {_models(len(finite) * len(study['seeds']))} about epsilon {upper_bound(together)} together, at delta "
-        f"{upper_bound(delta)}",
+        f"  {models} about epsilon {upper_bound(together)} together, at delta {upper_bound(delta)}",
         *feature_costs(study, name, known, cells),
         "",
         *_table(expected, useful, what.persons),
@@ -124,10 +125,6 @@ def planned(
         "in_words": decision,
     }
     return [*lines, "", *decision], content
-
-
-def _models(count: int) -> str:
-    return f"{count} model{'s spend' if count != 1 else ' spends'}"
 
 
 def _sizes(name: str, known: Sizes, entry: Mapping, delta: float, most: int) -> Iterator[str]:
@@ -194,11 +191,6 @@ def _useful(study: dict, known: Sizes) -> Useful:
 
 def _task(known: Sizes) -> str:
     return SEVERAL if known.multi_label else ONE if len(known.classes) == 2 else CLASSES
-
-
-def _forecasts(known: Sizes) -> dict[str, Forecast]:
-    points = read()
-    return {method: Forecast(method, _task(known), points) for method in sorted({point.method for point in points})}
 
 
 def _question(method: str, known: Sizes, signal: float, useful: Useful) -> Question:
@@ -275,11 +267,7 @@ def _table(expected: Sequence[Expected], useful: Useful, persons: bool) -> Itera
 
 
 def _decision(
-    expected: Sequence[Expected],
-    useful: Useful,
-    forecasts: Mapping[str, Forecast],
-    known: Sizes,
-    what: Plan,
+    expected: Sequence[Expected], useful: Useful, forecasts: Mapping[str, Forecast], known: Sizes, what: Plan
 ) -> tuple[list[str], str | None]:
     """The answer in words, and in one."""
     judged = [one for one in expected if one.verdict]
@@ -289,9 +277,7 @@ def _decision(
         ], None
     if math.isnan(useful.at_least):
         return [
-            "write `useful: {metric: "
-            + useful.metric
-            + ", at_least: ..., without_privacy: ...}` into the config for a "
+            f"write `useful: {{metric: {useful.metric}, at_least: ..., without_privacy: ...}}` into the config for a "
             "decision: what a model must have to be of use, and what it would have without privacy"
         ], None
     goal = f"{useful.metric} of {useful.at_least:g}"
@@ -301,19 +287,15 @@ def _decision(
                 f"not: without privacy it would be {useful.without_privacy:g}, and {useful.at_least:g} is asked for"
             ], NOT
         goal += f" (if one without privacy has {useful.without_privacy:g})"
-    answers = {
-        answer: [one for one in judged if one.verdict and one.verdict.verdict == answer]
-        for answer in (WORTH, OPEN, NOT)
-    }
-    if worth := answers[WORTH]:
+    answers = {one.verdict.verdict for one in judged if one.verdict}
+    if WORTH in answers:
+        worth = [one for one in judged if one.verdict and one.verdict.verdict == WORTH]
         first = min(worth, key=lambda one: float(one.cell.epsilon))
-        return [
-            f"worth it: {first.cell.entry} at epsilon {first.cell.epsilon} is to be expected to have an {goal}"
-        ], WORTH
+        model = f"{first.cell.entry} at epsilon {first.cell.epsilon}"
+        return [f"worth it: {model} is to be expected to have an {goal}"], WORTH
     would = None
     if useful.without_privacy is not None:
-        question = _question("", known, 0.0, useful)
-        would = what_would_do(forecasts, question, useful, what)
+        would = what_would_do(forecasts, _question("", known, 0.0, useful), useful, what)
     unit = "persons" if what.persons else "images"
     more = (
         f"for all of an interval to be enough it would take {would[1]:,} {unit} at epsilon {upper_bound(would[2])} "
@@ -321,7 +303,7 @@ def _decision(
         else "more of such records, at an epsilon of 8, would not do it" if useful.without_privacy is not None
         else _needed(judged, useful)
     )  # fmt: skip
-    if answers[OPEN]:
+    if OPEN in answers:
         return [f"open: whether any of these models has an {goal} cannot be told beforehand; {more}"], OPEN
     return [f"not: no model of this study is to be expected to have an {goal}; {more}"], NOT
 

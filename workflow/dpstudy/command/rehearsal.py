@@ -136,8 +136,8 @@ def _releasable(config: Path) -> str | None:
     study = read_study(config)
     if study["noise"] != "secure":
         return None
-    cells = (cell.path for cell in unfold(study) if cell.epsilon != "inf")
-    return next((path for path in cells if own_reader(study["datasets"][path.partition("/")[0]])), None)
+    cells = (cell for cell in unfold(study) if cell.epsilon != "inf")
+    return next((cell.path for cell in cells if own_reader(study["datasets"][cell.dataset])), None)
 
 
 def _tell(place: Path, seconds: float) -> None:
@@ -148,11 +148,12 @@ def _tell(place: Path, seconds: float) -> None:
         rule = path.relative_to(measured).parts[0]
         line = path.read_text().splitlines()[-1].split("\t")
         jobs[rule].append((float(line[0]), float(line[2]) if line[2] not in ("-", "NA") else 0.0))
-    print(f"\nrehearsed in {seconds / 60:.1f} minutes; results {_megabytes(place / paths.RESULTS):.0f} MB")
+    megabytes = sum(path.stat().st_size for path in (place / paths.RESULTS).rglob("*") if path.is_file()) / 1e6
+    print(f"\nrehearsed in {seconds / 60:.1f} minutes; results {megabytes:.0f} MB")
     print(f"{'rule':22}{'jobs':>6}{'seconds':>10}{'longest':>10}{'MB at most':>12}")
     for rule, each in sorted(jobs.items(), key=lambda item: -sum(took for took, _ in item[1])):
-        took, megabytes = zip(*each, strict=True)
-        print(f"{rule:22}{len(each):6}{sum(took):10.0f}{max(took):10.0f}{max(megabytes):12.0f}")
+        took, held = zip(*each, strict=True)
+        print(f"{rule:22}{len(each):6}{sum(took):10.0f}{max(took):10.0f}{max(held):12.0f}")
     if (total := place / paths.TOTAL).is_file():
         for name, spent in read_json(total)["datasets"].items():
             if spent["epsilon"] is not None:
@@ -165,7 +166,3 @@ def _tell(place: Path, seconds: float) -> None:
         print(f"  said: {text}")
     if len(messages) > _MOST:
         print(f"  and {len(messages) - _MOST} messages more, in {paths.LOGS} (--keep)")
-
-
-def _megabytes(folder: Path) -> float:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6

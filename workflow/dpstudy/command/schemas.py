@@ -1,8 +1,6 @@
 """`make schemas`: writes the methods' schemas, their table in docs/methods.md, and the config schema's reader keys.
 
 All of it comes from the dataclasses and declarations of the modules.
-
-All of it comes from the dataclasses and declarations of the modules.
 """
 
 import importlib
@@ -63,11 +61,8 @@ def made(page: str) -> dict[Path, str]:
 def _of_readers() -> str:
     """The lists of readers in the config's schema."""
     names = sorted(path.stem for path in Path(readers.__path__[0]).glob("*.py") if path.stem != "__init__")
-    of = {
-        name: module.READER
-        for name in names
-        if hasattr(module := importlib.import_module(f"{readers.__name__}.{name}"), "READER")
-    }
+    found = {name: importlib.import_module(f"{readers.__name__}.{name}") for name in names}
+    of = {name: module.READER for name, module in found.items() if hasattr(module, "READER")}
     lists = {
         "x-readers": {name: list(reader.keys) for name, reader in of.items()},
         "x-shapes": {name: list(reader.shape) for name, reader in of.items() if any(reader.shape)},

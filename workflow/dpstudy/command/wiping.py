@@ -53,8 +53,8 @@ def wipe(folder: str, yes: bool) -> int:
     _refuse_running(place)
     if not (place / paths.RESULTS / "code").exists() and not list((place / _STATE).glob("dpstudy*")):
         raise StudyError(f"{place / paths.RESULTS}: nothing is left of private records: no study was run there")
-    left, others = _left(place), _foreign(place)
-    theirs = "".join(f"  stays: {path}, which no study makes\n" for path in others)
+    left = _left(place)
+    theirs = "".join(f"  stays: {path}, which no study makes\n" for path in _results(place) if path.name not in _MADE)
     if not left:
         print(theirs, end="")
         raise StudyError(f"{place / paths.RESULTS}: nothing is left of private records")
@@ -94,9 +94,9 @@ def _refuse_running(place: Path) -> None:
 
 def _left(place: Path) -> list[tuple[Path, str]]:
     """What is to be removed, and what it has of private records."""
-    results, kept = place / paths.RESULTS, {place / name for name in _KEPT}
+    kept = {place / name for name in _KEPT}
     leftovers: list[tuple[Path, str]] = []
-    for path in sorted(results.iterdir()) if results.is_dir() else ():
+    for path in _results(place):
         if path in kept or path.name not in _MADE:
             continue
         about = _ABOUT.get(path.name, _OTHERS)
@@ -109,10 +109,9 @@ def _left(place: Path) -> list[tuple[Path, str]]:
     return leftovers
 
 
-def _foreign(place: Path) -> list[Path]:
-    """What lies among the results that no study makes."""
+def _results(place: Path) -> list[Path]:
     results = place / paths.RESULTS
-    return [path for path in sorted(results.iterdir()) if path.name not in _MADE] if results.is_dir() else []
+    return sorted(results.iterdir()) if results.is_dir() else []
 
 
 def _size(path: Path) -> str:

@@ -14,17 +14,12 @@ _PROGRAMS = {"run": "run.py", "release": "run.py", "status": "status.py"}
 
 
 def run(
-    command: str,
-    study: str | None,
-    folder: str | None,
-    only: Sequence[str],
-    targets: Sequence[str],
-    more: Sequence[str],
+    name: str, study: str | None, folder: str | None, only: Sequence[str], targets: Sequence[str], more: Sequence[str]
 ) -> int:
     """Run one of the workflow's programs; the exit status.
 
     Args:
-        command: one of the above.
+        name: of a command, as above.
         study: path of a config, from here; None: the folder's config.yaml, else the clone's.
         folder: where results are made; a run makes it where it is missing. None: here.
         only: tables and figures.
@@ -48,7 +43,7 @@ def run(
     config = Path(study).resolve() if study is not None else _config(target, repository)
     arguments += ["--configfile", str(config)] if config else []
     arguments += ["--config", f"only=[{','.join(only)}]"] if only else []
-    program = [sys.executable, str(WORKFLOW / _PROGRAMS[command]), *arguments, *more]
+    program = [sys.executable, str(WORKFLOW / _PROGRAMS[name]), *arguments, *more]
     status = 1
     try:
         status = subprocess.call(program, cwd=target)
@@ -56,15 +51,11 @@ def run(
     except KeyboardInterrupt:  # the program received the interrupt too
         return 130
     finally:
-        if made and (command == "status" or (status and _has_made_nothing(target))):  # status leaves no files behind
+        # Status leaves no files behind; nor does a study with a mistake, of which only Snakemake's own are there.
+        if made and (name == "status" or (status and {path.name for path in target.iterdir()} <= {".snakemake"})):
             shutil.rmtree(made, ignore_errors=True)
         elif target != Path.cwd():
             print(f"(paths above count from {folder})", file=sys.stderr)
-
-
-def _has_made_nothing(folder: Path) -> bool:
-    """Whether only Snakemake's own files are there, as after a study with a mistake."""
-    return {path.name for path in folder.iterdir()} <= {".snakemake"}
 
 
 def clone() -> Path:

@@ -7,6 +7,15 @@ from dataclasses import dataclass
 from dpstudy.schema.methods import is_beyond_target, method_schema
 from dpstudy.schema.reading import fill_defaults, schema
 
+# Of each axis: its name in a cell and in an override's `match`, its key in `cells`, the section that has its names, and
+# what messages call one.
+AXES = (
+    ("dataset", "datasets", "datasets", "data set"),
+    ("features", "features", "features", "feature set"),
+    ("entry", "entries", "methods", "method entry"),
+    ("epsilon", "epsilons", "epsilons", "epsilon"),
+)
+
 
 @dataclass(frozen=True, order=True)
 class Cell:
@@ -29,7 +38,8 @@ class Cell:
         """
         options = copy.deepcopy(config["methods"][self.entry])
         for override in config["overrides"]:
-            if _applies(override["match"], self):
+            match = override["match"]
+            if all(getattr(self, key) in matching(match, key) for key in match):
                 _override(options, copy.deepcopy(override["set"]))
         if "tuning" in options:
             fill_defaults(options["tuning"], schema("tuning"), schema("tuning"))
@@ -60,10 +70,6 @@ def beyond_target(config: dict) -> list[str]:
     return names
 
 
-def _applies(match: dict, cell: Cell) -> bool:
-    return all(getattr(cell, key) in matching(match, key) for key in match)
-
-
 def _override(options: dict, values: dict) -> None:
     if "tuning" in values:
         values["tuning"] = options.get("tuning", {}) | values["tuning"]
@@ -81,18 +87,10 @@ def unfold(config: dict) -> list[Cell]:
     Without `cells`, all combinations that fit: an entry that does not noise runs at epsilon inf only, and images as
     they are serve only methods that read them.
     """
-    blocks = config.get("cells", [{}])
     cells: dict[Cell, None] = {}
-    for block in blocks:
-        axes = itertools.product(
-            block.get("datasets", config["datasets"]),
-            block.get("features", config["features"]),
-            block.get("entries", config["methods"]),
-            block.get("epsilons", config["epsilons"]),
-        )
-        for cell in itertools.starmap(Cell, axes):
-            if _fits(config, cell):
-                cells[cell] = None
+    for block in config.get("cells", [{}]):
+        combined = itertools.product(*(block.get(key, config[section]) for _, key, section, _ in AXES))
+        cells |= dict.fromkeys(cell for cell in itertools.starmap(Cell, combined) if _fits(config, cell))
     return list(cells)
 
 

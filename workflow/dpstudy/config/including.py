@@ -81,7 +81,10 @@ def with_included(raw: Any, files: Sequence[str | os.PathLike]) -> Any:
         name, words = _entry(entry)
         config = _merged(config, _filled_in(name, _read(name, folders), words))
     config = _merged(config, {key: value for key, value in raw.items() if key != INCLUDE})
-    return {key: _without_null(value) if key in _SECTIONS else value for key, value in config.items()}
+    for section in _SECTIONS & config.keys():
+        if isinstance(entries := config[section], dict):
+            config[section] = {name: entry for name, entry in entries.items() if entry is not None}
+    return config
 
 
 def _entry(entry: Any) -> tuple[str, Mapping]:
@@ -123,9 +126,8 @@ def _filled_in(name: str, content: dict, words: Mapping) -> dict:
 def _read(name: str, folders: Sequence[Path]) -> dict:
     path = next((folder / name for folder in folders if (folder / name).is_file()), None)
     if path is None:
-        near = [
-            str(Path(name).parent / each.name) for folder in folders for each in (folder / name).parent.glob("*.yaml")
-        ]
+        files = (each.name for folder in folders for each in (folder / name).parent.glob("*.yaml"))
+        near = [str(Path(name).parent / each) for each in files]
         raise StudyError(f"{INCLUDE}: there is no file {name!r} beside the study{suggestion(name, near)}")
     content = read_alone(path)
     check_keys(path)
@@ -140,9 +142,3 @@ def _merged(below: Mapping, above: Mapping) -> dict:
         both = isinstance(value, dict) and isinstance(merged.get(key), dict)
         merged[key] = _merged(merged[key], value) if both else copy.deepcopy(value)
     return merged
-
-
-def _without_null(section: Any) -> Any:
-    return (
-        {name: entry for name, entry in section.items() if entry is not None} if isinstance(section, dict) else section
-    )

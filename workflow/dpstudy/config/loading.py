@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from dpstudy.config.black_box_options import check_black_box
-from dpstudy.config.cells import matching, unfold
+from dpstudy.config.cells import AXES, matching, unfold
 from dpstudy.config.dedup_options import check_dedup
 from dpstudy.config.including import INCLUDE, read_config
 from dpstudy.config.label_kinds import check_averages, check_label_kinds
@@ -201,25 +201,15 @@ def _check_references(config: dict, mistakes: Mistakes) -> None:
                 _known(f"public.{name}.plant.dataset", plant["dataset"], config["datasets"], "data set")
     with mistakes.kept():
         check_backbones(config)
-    for name, fit in config["fits"].items():
-        with mistakes.kept():
-            check_fit(f"fits.{name}", fit, config)
-    for name, features in config["features"].items():
-        with mistakes.kept():
-            check_features(f"features.{name}", features, config)
-    for name, features in config["features"].items():
-        with mistakes.kept():
-            check_made_alike(f"features.{name}", features, config)
+    for section, check in (("fits", check_fit), ("features", check_features), ("features", check_made_alike)):
+        for name, entry in config[section].items():
+            with mistakes.kept():
+                check(f"{section}.{name}", entry, config)
     for number, block in enumerate(config.get("cells", [])):
-        for key, allowed, what in (
-            ("datasets", config["datasets"], "data set"),
-            ("features", config["features"], "feature set"),
-            ("entries", config["methods"], "method entry"),
-            ("epsilons", config["epsilons"], "epsilon"),
-        ):
+        for _, key, section, what in AXES:
             for name in block.get(key, []):
                 with mistakes.kept():
-                    _known(f"cells[{number}].{key}", name, allowed, what)
+                    _known(f"cells[{number}].{key}", name, config[section], what)
     for name in config["audit"]["entries"]:
         with mistakes.kept():
             _known("audit.entries", name, config["methods"], "entry")
@@ -239,14 +229,9 @@ def _check_specs(config: dict) -> None:
 
 def _check_overrides(config: dict) -> None:
     for number, override in enumerate(config["overrides"]):
-        for key, allowed, what in (
-            ("dataset", config["datasets"], "data set"),
-            ("features", config["features"], "feature set"),
-            ("entry", config["methods"], "method entry"),
-            ("epsilon", config["epsilons"], "epsilon"),
-        ):
+        for key, _, section, what in AXES:
             for name in matching(override["match"], key):
-                _known(f"overrides[{number}].match.{key}", name, allowed, what)
+                _known(f"overrides[{number}].match.{key}", name, config[section], what)
         if "method" in override["set"]:
             raise StudyError(f"overrides[{number}].set.method: an override cannot change the method; add an entry")
         if "tuning" in override["set"]:
@@ -254,9 +239,8 @@ def _check_overrides(config: dict) -> None:
     seen = set()
     for cell in unfold(config):
         options = cell.options(config)
-        key = repr(options)
-        if key not in seen:
-            seen.add(key)
+        if repr(options) not in seen:
+            seen.add(repr(options))
             _validate_entry(options, f"methods.{cell.entry} (with overrides)")
             check_start(f"methods.{cell.entry}.start", options, config)
         if "calibration" in options or options.get("thresholds"):

@@ -146,6 +146,15 @@ def _not_installed(place: str, package: str) -> Iterator[tuple[str, Path, str]]:
         yield place, Path(package), f"{place}: {error}"
 
 
+def _absent(place: str, path: Path, wrong: str) -> tuple[str, Path, str]:
+    return place, path, f"{place}: {path}{wrong}"
+
+
+def _no_weights(place: str, path: Path, weights: str) -> tuple[str, Path, str]:
+    remedy = f"put {weights} there, as safetensors (docs/features.md), or set data_root or DPSTUDY_DATA"
+    return _absent(place, path, f" does not exist; {remedy}")
+
+
 def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
     """(key, path looked at, sentence) of each."""
     for name, features in ((name, part) for name, one in config["features"].items() for part in parts_of(one)):
@@ -153,16 +162,10 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
             yield from _not_installed(f"features.{name}.weights", weights["package"])
         path = weights_file(config, features)
         if path is not None and not path.exists():
-            place = f"features.{name}.weights"
-            yield (
-                place,
-                path,
-                f"{place}: {path} does not exist; put the weights of {features['model']!r} there, as safetensors "
-                "(docs/features.md), or set data_root or DPSTUDY_DATA",
-            )
-    entries = [(f"methods.{name}", entry) for name, entry in config["methods"].items()]
-    overrides = enumerate(config.get("overrides", ()))
-    for place, entry in [*entries, *((f"overrides[{number}].set", one["set"]) for number, one in overrides)]:
+            yield _no_weights(f"features.{name}.weights", path, f"the weights of {features['model']!r}")
+    entries = {f"methods.{name}": entry for name, entry in config["methods"].items()}
+    entries |= {f"overrides[{number}].set": one["set"] for number, one in enumerate(config.get("overrides", ()))}
+    for place, entry in entries.items():
         start = entry.get("start")
         if isinstance(start, dict) and isinstance(start["weights"], dict):
             yield from _not_installed(f"{place}.start.weights", start["weights"]["package"])
@@ -177,33 +180,19 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
                 "data_root, or leave `start` out for random weights"
             )
         if not path.exists():
-            place = f"methods.{name}.start.weights"
-            yield (
-                place,
-                path,
-                f"{place}: {path} does not exist; put weights of {entry['network']!r} there, as safetensors "
-                "(docs/features.md), or set data_root or DPSTUDY_DATA",
-            )
+            yield _no_weights(f"methods.{name}.start.weights", path, f"weights of {entry['network']!r}")
     features = ((f"features.{name}", entry) for name, entry in config["features"].items())
     for place, entry in (*sources_of(config), *features):
         if "location" in entry and "download" not in entry:
             path = Path(data_root(config)) / entry["location"]
             if not path.exists():
-                yield (
-                    f"{place}.location",
-                    path,
-                    f"{place}.location: {path}{_from(path)} does not exist{neighbour(path)}; put the data there, or "
-                    "set data_root or DPSTUDY_DATA",
-                )
+                remedy = "put the data there, or set data_root or DPSTUDY_DATA"
+                yield _absent(f"{place}.location", path, f"{_from(path)} does not exist{neighbour(path)}; {remedy}")
                 continue
             for key in ("table", "mosaic"):
                 if key in entry and not (file := path / entry[key]).is_file() and not files_of(path, entry[key]):
-                    yield (
-                        f"{place}.{key}",
-                        file,
-                        f"{place}.{key}: {file} does not exist{neighbour(file)}; `{key}` names a file in the folder of "
-                        "`location`",
-                    )
+                    remedy = f"`{key}` names a file in the folder of `location`"
+                    yield _absent(f"{place}.{key}", file, f" does not exist{neighbour(file)}; {remedy}")
 
 
 def _from(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from dpstudy.config.cells import unfold
+from dpstudy.config.cells import AXES, unfold
 from dpstudy.schema.messages import check_known
 from dpstudy.tables.selecting import listed
 from dpstudy.tables.style import Study
@@ -29,17 +29,10 @@ def narrow(config: dict) -> dict:
     for kind in ("tables", "figures"):
         part[kind] = {name: spec for name, spec in config[kind].items() if name in names}
     study = study_of(config)
-    wanted = {
-        cell
-        for kind in ("tables", "figures")
-        for spec in part[kind].values()
-        for cell in style_of(kind, spec).cells(spec, study)
-    }
-    part["cells"] = [
-        {"datasets": [cell.dataset], "features": [cell.features], "entries": [cell.entry], "epsilons": [cell.epsilon]}
-        for name, cell in study.cells.items()
-        if name in wanted
-    ]
+    specs = [(kind, spec) for kind in ("tables", "figures") for spec in part[kind].values()]
+    wanted = {cell for kind, spec in specs for cell in style_of(kind, spec).cells(spec, study)}
+    cells = [cell for name, cell in study.cells.items() if name in wanted]
+    part["cells"] = [{key: [getattr(cell, axis)] for axis, key, _, _ in AXES} for cell in cells]
     papers = [paper for paper in config["report"]["claims"] if paper in judged_papers(part["tables"])]
     return part | {"report": config["report"] | {"claims": papers}}
 

@@ -14,10 +14,8 @@ def reads_public(options: Mapping) -> bool:
     """
     rules = method_schema(options["method"])
     searched = options.get("tuning", {}).get("space", {})
-    return any(
-        key in searched or options.get(key, rules["properties"][key]["default"]) != rules["properties"][key]["default"]
-        for key in rules.get("x-reads-public", ())
-    )
+    defaults = {key: rules["properties"][key]["default"] for key in rules.get("x-reads-public", ())}
+    return any(key in searched or options.get(key, default) != default for key, default in defaults.items())
 
 
 def check_public_points(config: dict) -> None:

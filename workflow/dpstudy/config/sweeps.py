@@ -109,12 +109,10 @@ def _combinations(place: str, name: str, entry: dict) -> Iterator[tuple[str, dic
     if math.prod(map(len, columns)) > _MOST:
         raise StudyError(f"{place}.sweep: stands for more than {_MOST} entries")
     for points in itertools.product(*columns):
-        filled = {axis: value for axis, (value, _) in zip(axes, points, strict=True)}
-        settings = copy.deepcopy(rest)
-        for _, of_point in points:
+        filled, settings, called = {}, copy.deepcopy(rest), name
+        for axis, (value, of_point) in zip(axes, points, strict=True):
+            filled[axis] = value
             settings |= copy.deepcopy(of_point)
-        called = name
-        for axis, value in filled.items():
             called = called.replace(f"{{{axis}}}", str(value).replace(".", "p"))
         yield called, settings, filled
 
@@ -144,27 +142,19 @@ class _Globs:
         if isinstance(value, dict):
             return {key: self._of_key(key, item, f"{place}.{key}") for key, item in value.items()}
         if isinstance(value, list):
-            items: list = []
-            for number, item in enumerate(value):
-                items += self._items(item, f"{place}[{number}]")
-            return items
+            return [one for number, item in enumerate(value) for one in self._items(item, f"{place}[{number}]")]
         return value
 
     def _of_key(self, key: str, value: Any, place: str) -> Any:
         if key in _AXES and isinstance(value, list):
-            return self._listed(key, value, place)
+            fitting = (self._fitting(key, name, place) if _is_glob(name) else [name] for name in value)
+            return list(itertools.chain.from_iterable(fitting))
         if key == "match" and isinstance(value, dict):  # of an override: lists of names, or one name
             value = {axis: [names] if _is_glob(names) else names for axis, names in value.items()}
         elif isinstance(value, dict) and self._axes(value):  # of a role: one place, or a list of them
             items = self._items(value, place)
             return items if len(items) != 1 else items[0]
         return self.read(value, place)
-
-    def _listed(self, key: str, names: list, place: str) -> list:
-        matches: list = []
-        for name in names:
-            matches += self._fitting(key, name, place) if _is_glob(name) else [name]
-        return matches
 
     def _axes(self, item: dict) -> list[str]:
         return [key for key in item if key in _AXES and _is_glob(item[key])]

@@ -5,6 +5,7 @@ above chance, over that of the best model without noise on as many records.
 """
 
 import csv
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -62,13 +63,8 @@ class Point:
 
 def write(points: Sequence[Point], path: Path) -> None:
     """Write the points to a file, sorted."""
-    write_csv(
-        path, _COLUMNS, [[_told(getattr(point, name)) for name in _COLUMNS] for point in sorted(points, key=_order)]
-    )
-
-
-def _order(point: Point) -> tuple:
-    return tuple(getattr(point, name) for name in ("dataset", "task", "method", "n", "epsilon"))
+    in_order = sorted(points, key=operator.attrgetter("dataset", "task", "method", "n", "epsilon"))
+    write_csv(path, _COLUMNS, [[_told(getattr(point, name)) for name in _COLUMNS] for point in in_order])
 
 
 def _told(value: object) -> object:

@@ -21,9 +21,12 @@ class Useful:
     most: float
     without_privacy: float | None = None
 
-    def value(self, share: float) -> float | None:
-        """The metric where this share of the gain survives; None where the gain is not known."""
-        return None if self.without_privacy is None else self.chance + share * (self.without_privacy - self.chance)
+    def values(self, low: float, middle: float, high: float) -> tuple[float, float, float] | None:
+        """The metric where these shares of the gain survive; None where the gain is not known."""
+        if self.without_privacy is None:
+            return None
+        gain = self.without_privacy - self.chance
+        return self.chance + low * gain, self.chance + middle * gain, self.chance + high * gain
 
     def needed(self, share: float) -> float:
         """The metric that a model without privacy must have, for `at_least` to be met with this share of the gain."""
@@ -66,11 +69,10 @@ class Plan:
 def verdict(forecast: Forecast, question: Question, useful: Useful) -> Verdict:
     """The verdict on a model."""
     share = forecast.share(question)
-    low, middle, high = (useful.value(part) for part in share)
-    if low is None or middle is None or high is None:
+    value = useful.values(*share)
+    if value is None:
         return Verdict(share, None, NOT if useful.needed(share[2]) > useful.most else OPEN)
-    decision = WORTH if low >= useful.at_least else NOT if high < useful.at_least else OPEN
-    return Verdict(share, (low, middle, high), decision)
+    return Verdict(share, value, WORTH if value[0] >= useful.at_least else NOT if value[2] < useful.at_least else OPEN)
 
 
 def what_would_do(

@@ -62,8 +62,5 @@ def _at(
 ) -> tuple[float, float, float]:
     """(low, middle, high) of the metric where the gain is known, else of the share."""
     signal = plan.scale * signal_of(units, epsilon, plan.delta)
-    low, middle, high = forecast.share(replace(question, n=units, signal=signal))
-    values = [useful.value(share) for share in (low, middle, high)]
-    if values[0] is None or values[1] is None or values[2] is None:
-        return low, middle, high
-    return values[0], values[1], values[2]
+    share = forecast.share(replace(question, n=units, signal=signal))
+    return useful.values(*share) or share

@@ -18,7 +18,6 @@ from dpstudy.config.black_box_options import check_public
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.features import images
-from dpstudy.methods.problem import Problem
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.provenance.hashes import config_hash
@@ -63,24 +62,16 @@ def verdict(found: float, certified: float) -> str:
 def _arena(request: CellRequest, inputs: CellInputs, options: dict) -> Arena:
     posed = pose_problem(request, inputs.manifests())
     features, labels = _first_records(inputs, options.get("records"))
-    problem = _posed_on(posed, len(labels))
+    problem = replace(posed, n=len(labels), budget=replace(posed.budget, delta=1 / len(labels)))
     source = NoiseSource("seeded", request.cell.dataset, "canaries")  # the same z for every epsilon
     shown, name = inputs.held_out_rows(), request.options["method"]
     canaries = {}
     for canary in options["space"]["canaries"]:
         rng = source.sampling(canary)  # numpy's, since the source is seeded, which its hint cannot tell
         canaries[canary] = make_canary(canary, shown.features, shown.labels, shown.classes, rng)  # type: ignore[arg-type]
-    return Arena(
-        methods.load(name),
-        methods.parameters(name, hyperparameters(request.options)),
-        problem,
-        features,
-        labels,
-        canaries,
-        mode=request.noise,
-        key=(request.cell.path, "black-box"),
-        beside=inputs.beside(),
-    )
+    method, parameters = methods.load(name), methods.parameters(name, hyperparameters(request.options))
+    key, beside = (request.cell.path, "black-box"), inputs.beside()
+    return Arena(method, parameters, problem, features, labels, canaries, mode=request.noise, key=key, beside=beside)
 
 
 def _first_records(inputs: CellInputs, records: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -94,7 +85,3 @@ def _first_records(inputs: CellInputs, records: int | None) -> tuple[np.ndarray,
     if records is not None and len(labels) < records:
         raise StudyError(f"black_box.records: {records}, but the train split has {len(labels)} records")
     return features[:records], labels[:records]
-
-
-def _posed_on(problem: Problem, records: int) -> Problem:
-    return replace(problem, n=records, budget=replace(problem.budget, delta=1 / records))

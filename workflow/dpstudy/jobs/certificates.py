@@ -32,18 +32,16 @@ def certified(cells: Sequence[dict], replays: Mapping[str, dict]) -> dict[str, d
     by_cell = {}
     for cell in cells:
         run, ledger = read_json(cell["run"]), read_json(cell["ledger"])
-        by_cell[cell["name"]] = recertify(ledger, [seed["releases"] for seed in run["seeds"]])
+        found = by_cell[cell["name"]] = recertify(ledger, [seed["releases"] for seed in run["seeds"]])
         if stated := cell.get("stated"):
             unit, manifests = stated["dataset"]["unit"], [read_json(path) for path in stated["manifests"]]
             known = stated | {"n": units(manifests, unit) if manifests else None}
-            by_cell[cell["name"]]["faults"] += restated_faults(ledger, run, known)
-        by_cell[cell["name"]]["sums"] = _sums(ledger, run.get("method"))
-        by_cell[cell["name"]]["replay"] = _replay(ledger, replays.get(_entry(cell)))
+            found["faults"] += restated_faults(ledger, run, known)
+        found["sums"] = _sums(ledger, run.get("method"))
+        found["replay"] = _replay(ledger, replays.get(_entry(cell)))
         if sentences := errata(ledger, run.get("hyperparameters", {}).get("network"), cell.get("unnamed", False)):
-            by_cell[cell["name"]]["errata"] = sentences
-            _log.warning(
-                "cell %s: an earlier version wrote its ledger (docs/errata.md): %s", cell["name"], "; ".join(sentences)
-            )
+            found["errata"], said = sentences, "; ".join(sentences)
+            _log.warning("cell %s: an earlier version wrote its ledger (docs/errata.md): %s", cell["name"], said)
     wrong = {name: one["faults"] for name, one in by_cell.items() if one["faults"]}
     for name, faults in wrong.items():
         more = f" ({len(wrong) - 1} further cells fall too)" if len(wrong) > 1 else ""

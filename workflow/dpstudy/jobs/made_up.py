@@ -88,7 +88,8 @@ def made_up(
         changes["statistics"] = tuple(_sums(folder, inputs, options, dataset, exact) for folder in inputs.train)
     if reads_public(options):
         changes["public"] = str(root / "points.safetensors")
-        _write_points(changes["public"], layout)
+        points = np.random.default_rng(0).uniform(-1, 1, (_POINTS, int(np.prod(layout.shape)))).astype(np.float32)
+        write_tensors(changes["public"], {"points": points}, {}, private=False)
     if options.get("start"):  # of the entry, any weights of its network
         changes["start"] = str(root / "start.safetensors")
         _write_start(changes["start"], options, layout)
@@ -171,15 +172,9 @@ def _sums(folder: str, inputs: CellInputs, options, dataset, exact: bool) -> str
     return path
 
 
-def _write_points(path: str, layout: Layout) -> None:
-    points = np.random.default_rng(0).uniform(-1, 1, (_POINTS, int(np.prod(layout.shape)))).astype(np.float32)
-    write_tensors(path, {"points": points}, {}, private=False)
-
-
 def _write_start(path: str, options, layout: Layout) -> None:
     import torch
 
-    from dpstudy.core.files import write_tensors
     from dpstudy.models import networks
 
     torch.manual_seed(0)

@@ -62,12 +62,7 @@ class ReplayRequest(CellRequest):
 
 
 def replay(
-    options: Mapping[str, Any],
-    dataset: Mapping[str, Any],
-    noise: str,
-    layout: Layout,
-    epsilon: str,
-    count: int | None = None,
+    options: Mapping, dataset: Mapping, noise: str, layout: Layout, epsilon: str, count: int | None = None
 ) -> dict:
     """Train an entry on a tape of fixed releases with several sets of records, and check that the results are equal.
 
@@ -124,18 +119,17 @@ def shortened(options: Mapping[str, Any], per_subject: int = 1) -> dict[str, Any
     """
     chosen = dict(options)
     rules = method_schema(chosen["method"])["properties"]
-    most = {
-        "steps": STEPS,
-        "epochs": 1,
-        "batch_size": max(1, (DEEP_ROWS if _deep(options) else ROWS) * 3 // (8 * per_subject)),
-    }
+    rows = DEEP_ROWS if _deep(options) else ROWS
+    most = {"steps": STEPS, "epochs": 1, "batch_size": max(1, rows * 3 // (8 * per_subject))}
     if "tuning" in chosen:
         chosen["tuning"] = dict(chosen["tuning"])
         space = {name: _shortened(asked, most.get(name)) for name, asked in chosen["tuning"].get("space", {}).items()}
         if pays(chosen):
             chosen["tuning"] |= {"space": space}
         else:
-            chosen |= {name: _a_value(asked) for name, asked in space.items()}
+            chosen |= {
+                name: asked["choices"][0] if "choices" in asked else asked["low"] for name, asked in space.items()
+            }
             del chosen["tuning"]
     stepped = "steps" in rules and isinstance(chosen.get("steps", 0), int)
     if stepped and ("epochs" in rules or "steps" in chosen):
@@ -173,10 +167,6 @@ def _shortened(asked: Any, most: int | None) -> Any:
     if "choices" in asked:
         return {"choices": sorted({min(most, value) for value in asked["choices"] if isinstance(value, int | float)})}
     return {"choices": [min(most, asked["low"])]}
-
-
-def _a_value(asked: Any) -> Any:
-    return asked["choices"][0] if "choices" in asked else asked["low"]
 
 
 def _request(options, dataset, noise: str, epsilon: str, tape: Tape, plays: bool) -> ReplayRequest:
@@ -287,10 +277,8 @@ def replayed(
         kept[entry["name"]] = result | {"made_by": mark, "layout": asdict(layout)}
     if path and keep:
         write_json(path, {"entries": kept})
-    return {
-        name: {key: value for key, value in one.items() if key not in ("made_by", "layout")}
-        for name, one in kept.items()
-    }
+    notes = ("made_by", "layout")
+    return {name: {key: value for key, value in one.items() if key not in notes} for name, one in kept.items()}
 
 
 def _layout(entry: Mapping[str, Any], before: Mapping[str, Any]) -> Layout | None:

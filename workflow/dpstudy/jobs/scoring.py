@@ -69,11 +69,9 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
             "seed %s: %s", row["seed"], {name: scored[name] for name in scored if name not in ("groups", "confusion")}
         )
         rows.append({"seed": row["seed"], "split": row["split"], "tested": scored_records(given), **scored, **row})
-    metrics = content | {
-        "seeds": rows,
-        "made_by": content["made_by"] | {"evaluation": evaluation_fingerprint(evaluation, library)},
-    }
-    metrics["files"] = content.get("files", {}) | {os.path.basename(run): sha256(run)}
+    made_by = content["made_by"] | {"evaluation": evaluation_fingerprint(evaluation, library)}
+    files = content.get("files", {}) | {os.path.basename(run): sha256(run)}
+    metrics = content | {"seeds": rows, "made_by": made_by, "files": files}
     metrics |= dict(zip(("mean", "median", "std"), aggregate(rows), strict=True))
     check(metrics, "metrics", output)
     write_json(output, metrics)

@@ -132,9 +132,8 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
         ledger = ledger_of(task, tuning)
     pays_for = None
     if request.spending and plan.events:
-        pays_for = functools.partial(
-            pay, request, ledger, outputs, known=known, training=keeper.training if keeper else None
-        )
+        training = keeper.training if keeper else None
+        pays_for = functools.partial(pay, request, ledger, outputs, known=known, training=training)
     _write(task, tuning, ledger, outcome, attacks, test, outputs, pays_for)
     remove_checkpoint(request)
 

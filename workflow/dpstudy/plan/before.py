@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from dpstudy.cell.bound import Binding, PaidHashes, refuse
+from dpstudy.cell.bound import own_binding, refuse
 from dpstudy.cell.bound_before import BoundBefore
 from dpstudy.cell.paid_models import PaidForError, PaidModels, guard
 from dpstudy.config.cells import Cell, unfold
@@ -16,7 +16,7 @@ from dpstudy.core.files import write_json
 from dpstudy.core.job import check_writable
 from dpstudy.data.own import own_reader
 from dpstudy.plan import paths
-from dpstudy.plan.fingerprints import data_of, due_training, trainings
+from dpstudy.plan.fingerprints import data_of, due_trainings, trainings
 from dpstudy.plan.first_spending import DRAWN, ask_on_terminal, first_spending, refuse_together
 from dpstudy.plan.foreseen import foresee
 from dpstudy.plan.internals import Job
@@ -130,11 +130,7 @@ def guard_paid_models(study: dict, due: Sequence[Job], planned: bool = False) ->
         return False
     shared = books_of(study, used(study)["datasets"]) if secure else []
     spending = Spending(book, study["release"].get("spend_again", False), shared=shared)
-    trained = [
-        due_training(study, cell_of(job.wildcards), job.seeds, dict(job.outputs), job.wildcards.get("seed"))
-        for job in due
-        if job.script.endswith("train_cell.py")
-    ]
+    trained = [training for _, _, training in due_trainings(study, due)]
     scored = {cell_of(job.wildcards).path for job in due if job.rule == "score_cell"}
     others = not scored <= {training.cell for training in trained}
     refusing = guard(trained, spending, secure, others, keep=not planned)
@@ -163,11 +159,7 @@ def check_budget(study: dict, due: Sequence[Job]) -> None:
     spending = Spending(BOOK, ceiling=ceiling, shared=books_of(study, used(study)["datasets"]))
     paid, refused = PaidModels(spending), {}
     planned: dict[str, list[Cell]] = {}
-    for job in due:
-        if not job.script.endswith("train_cell.py"):
-            continue
-        cell = cell_of(job.wildcards)
-        training = due_training(study, cell, job.seeds, dict(job.outputs), job.wildcards.get("seed"))
+    for job, cell, training in due_trainings(study, due):
         if paid.config_of(training) == training.fingerprint:  # taken as it is
             continue
         delta, records = float(study["datasets"][cell.dataset]["delta"]), record_names(study, cell.dataset)
@@ -199,7 +191,7 @@ def check_cells(study: dict, due: Sequence[Job]) -> None:
     """
     made = {path for job in due for path in job.writes}
     folders = {os.path.dirname(path) for job in due for path in job.inputs if path not in made}
-    seen, faults = BoundBefore(Binding(PaidHashes(Spending(BOOK)))), []
+    seen, faults = BoundBefore(own_binding()), []
     for cell in unfold(study):
         run, metrics = (path.format(**asdict(cell)) for path in (paths.RUN, paths.METRICS))
         if os.path.dirname(run) in folders and run not in made:

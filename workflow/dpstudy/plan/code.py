@@ -139,13 +139,3 @@ def published_files() -> list[str]:
 def searching_code(study: dict, cell: Cell) -> str | list[str]:
     """The list of code files of a cell's hyper-parameter search."""
     return cell_code(study, cell, "tune_entry")
-
-
-def attacking_code(study: dict, cell: Cell) -> str | list[str]:
-    """The list of code files of a cell's audit with canaries."""
-    return cell_code(study, cell, "audit_cell")
-
-
-def losses_code(study: dict, cell: Cell) -> str | list[str]:
-    """The list of code files of a cell's black-box audit."""
-    return cell_code(study, cell, "audit_black_box")

@@ -97,9 +97,8 @@ def reading(study: dict, wildcards: Any, input: Any) -> int:
         return int(120 + 3e-6 * CIFAR_PIXELS / options["shards"])
     planted = "plant" in options and wildcards.split == "train" and int(wildcards.shard) == options["shards"] - 1
     least = (205 if options["reader"] == "glyphs" else 115) + 60 * planted
-    return int(
-        least + 3e-6 * options["count"] * math.prod(length or 1 for length in told_shape(options)) / options["shards"]
-    )
+    values = math.prod(length or 1 for length in told_shape(options))
+    return int(least + 3e-6 * options["count"] * values / options["shards"])
 
 
 def extraction(study: dict, wildcards: Any, input: Any) -> int:

@@ -5,7 +5,7 @@ box; a data set's splits; the training features of a feature set. Rules have the
 parameters, in the same order, which `tables.results.Results.open` puts together.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 
 from dpstudy.config.narrowing import study_of
 from dpstudy.evaluation.metrics import modules
@@ -20,6 +20,7 @@ Names = dict[str, list]  # kind -> whose documents are read; of splits [data set
 Files = dict[str, list[str]]  # kind -> files in the same order; shards of features have no names
 KINDS = ("ledgers", "metrics", "trials", "curves", "audits", "black_boxes", "splits", "features")
 _OF_CELLS = {"ledgers": paths.LEDGER, "metrics": paths.METRICS, "curves": paths.CURVE, "trials": paths.TRIALS}
+_ATTACKS = {"audits": audits, "black_boxes": black_boxes}
 _laid_out: list[Study] = []  # the last study: its cells are unfolded once for all of its tables
 
 
@@ -53,14 +54,10 @@ def _ordered(study: dict, document: str, wanted: set[str]) -> list:
         return [[source, split] for source in sources(study) if source in wanted for split in splits(study, source)]
     if document == "features":
         return sorted(wanted)
-    if document in ("audits", "black_boxes"):
-        return [name for name in _attacks(document)(study) if name in wanted]
+    if document in _ATTACKS:
+        return [name for name in _ATTACKS[document](study) if name in wanted]
     cells = _study(study).cells
     return [name for name in cells if name in wanted and (document != "curves" or has_curve(study, cells[name].entry))]
-
-
-def _attacks(document: str) -> Callable[[dict], Mapping[str, str]]:
-    return audits if document == "audits" else black_boxes
 
 
 def files_of(study: dict, names: Names) -> Files:
@@ -74,8 +71,8 @@ def files_of(study: dict, names: Names) -> Files:
             sets = [feature_files(study, dataset, features, "train") for dataset, features in pairs]
             files[document] = [manifest for manifest, *_ in sets]
             files["feature_shards"] = [shard for _, *shards in sets for shard in shards]
-        elif document in ("audits", "black_boxes"):
-            attacks = _attacks(document)(study)
+        elif document in _ATTACKS:
+            attacks = _ATTACKS[document](study)
             files[document] = [attacks[name] for name in wanted]
         else:
             files[document] = [_OF_CELLS[document].replace(paths.CELL, name) for name in wanted]
@@ -133,12 +130,8 @@ def names_of_report(study: dict) -> Names:
     documents = names_of(study, "tables", study["tables"])
     drawn = names_of_paper(study)["splits"]
     splits = {dataset for dataset, _ in (*documents["splits"], *drawn)}
-    return documents | {
-        "splits": _ordered(study, "splits", splits),
-        "ledgers": cells,
-        "metrics": cells,
-        "audits": list(audits(study)),
-    }
+    of_cells = {"ledgers": cells, "metrics": cells, "audits": list(audits(study))}
+    return documents | of_cells | {"splits": _ordered(study, "splits", splits)}
 
 
 def files_of_report(study: dict) -> Files:
@@ -165,8 +158,7 @@ def files_of_claims(study: dict, paper: str) -> Files:
 
 def spec_of_claims(study: dict, paper: str) -> dict | None:
     """The spec of the table that judges a paper's claims, or None."""
-    table = claims_table(study, paper)
-    return study["tables"][table] if table else None
+    return study["tables"].get(claims_table(study, paper))
 
 
 def summary_of_claims(study: dict, paper: str) -> list[str]:
@@ -182,16 +174,6 @@ def axes_of_claims(study: dict, paper: str) -> dict:
 def claims_code(study: dict, paper: str) -> list[str]:
     """The code that judges the claims, with the study's metrics if a table judges them."""
     return metric_code(study, "judge_claims") if claims_table(study, paper) else script_code("judge_claims")
-
-
-def spec_of_table(study: dict, table: str) -> dict:
-    """The config entry of a table."""
-    return study["tables"][table]
-
-
-def spec_of_figure(study: dict, figure: str) -> dict:
-    """The config entry of a figure."""
-    return study["figures"][figure]
 
 
 def _style_modules(study: dict, kind: str, names: Iterable[str]) -> list[str]:

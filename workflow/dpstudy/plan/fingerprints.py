@@ -1,6 +1,6 @@
 """Hashes that results must carry, so that none made with other settings, code or data is reported."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from dpstudy.cell.paid_models import Due
@@ -8,6 +8,7 @@ from dpstudy.config.cells import Cell, unfold
 from dpstudy.config.tuned import pays
 from dpstudy.plan import paths
 from dpstudy.plan.code import method_code, metric_code, script_code
+from dpstudy.plan.internals import Job
 from dpstudy.plan.origin import origin_of
 from dpstudy.plan.sources import (
     facts,
@@ -19,6 +20,7 @@ from dpstudy.plan.sources import (
     training_splits,
 )
 from dpstudy.plan.training import has_seed_jobs, is_scored_on_training, kept_files, public_points, starting_files
+from dpstudy.plan.wildcards import cell_of
 from dpstudy.provenance.hashes import cell_fingerprint, evaluation_fingerprint, library_hash
 
 
@@ -76,20 +78,6 @@ def learned_manifests(study: dict, dataset: str) -> list[str]:
     return sorted({path for cell in cells_of(study, dataset) for path in stated_of(study, cell)["manifests"]})
 
 
-def expected_makers(study: dict) -> dict[str, dict]:
-    """Cell -> the hashes (`made_by`) that its results must carry."""
-    evaluation = evaluation_hash(study)
-    return {
-        cell.path: {
-            "config": whole_fingerprint(study, cell),
-            "library": library_hash(method_code(study, cell.options(study))),
-            "evaluation": evaluation,
-            "data": data_of(study, cell),
-        }
-        for cell in unfold(study)
-    }
-
-
 def replayed_cells(study: dict, dataset: str) -> list[Cell]:
     """One cell per feature set and entry of a data set, of the entries with independent noise, to be replayed."""
     by_entry: dict[tuple[str, str], Cell] = {}
@@ -128,10 +116,8 @@ def layouts(study: dict, dataset: str) -> list[str]:
 def trainings(study: dict, cell: Cell) -> list[Due]:
     """The trainings of a cell as units of the budget log: one of all seeds, or one per seed where each is a job."""
     if has_seed_jobs(study, cell.entry):
-        return [
-            due_training(study, cell, [seed], {"run": paths.SEED_RUN, "ledger": paths.SEED_LEDGER}, str(seed))
-            for seed in study["seeds"]
-        ]
+        outputs = {"run": paths.SEED_RUN, "ledger": paths.SEED_LEDGER}
+        return [due_training(study, cell, [seed], outputs, str(seed)) for seed in study["seeds"]]
     return [due_training(study, cell, study["seeds"], {"run": paths.RUN, "ledger": paths.LEDGER})]
 
 
@@ -149,6 +135,14 @@ def due_training(
     return Due(cell.path, seeds, files["ledger"], files, fingerprint_of(study, cell, seeds))
 
 
+def due_trainings(study: dict, due: Iterable[Job]) -> Iterator[tuple[Job, Cell, Due]]:
+    """The jobs that train, of those that are due, each with its cell."""
+    for job in due:
+        if job.script.endswith("train_cell.py"):
+            cell = cell_of(job.wildcards)
+            yield job, cell, due_training(study, cell, job.seeds, dict(job.outputs), job.wildcards.get("seed"))
+
+
 def certified_cells(study: dict, dataset: str) -> list[dict]:
     """The parameters of the certificates of a data set's cells: each name, and what its ledger must state."""
     unnamed = has_unnamed_rows(study, dataset)
@@ -158,6 +152,10 @@ def certified_cells(study: dict, dataset: str) -> list[dict]:
 
 
 def summarised_cells(study: dict) -> list[dict]:
-    """The parameters of the summary: each cell's names, and the hashes that it must carry."""
-    expected = expected_makers(study)
-    return [asdict(cell) | {"name": cell.path, "expected": expected[cell.path]} for cell in unfold(study)]
+    """The parameters of the summary: each cell's names, and the hashes (`made_by`) that it must carry."""
+    summarised, evaluation = [], evaluation_hash(study)
+    for cell in unfold(study):
+        config, library = whole_fingerprint(study, cell), library_hash(method_code(study, cell.options(study)))
+        expected = {"config": config, "library": library, "evaluation": evaluation, "data": data_of(study, cell)}
+        summarised.append(asdict(cell) | {"name": cell.path, "expected": expected})
+    return summarised

@@ -12,11 +12,10 @@ from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.core.progress import ANSWERED, ASKS, SHOWN
 from dpstudy.data.own import own_reader
-from dpstudy.plan.fingerprints import due_training
+from dpstudy.plan.fingerprints import due_trainings
 from dpstudy.plan.internals import Job
 from dpstudy.plan.resources import is_sampled
 from dpstudy.plan.sources import record_names
-from dpstudy.plan.wildcards import cell_of
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import Spending, about, fitting, is_begun
@@ -69,7 +68,8 @@ def first_spending(
         before = book.before(name, delta, records)
         whole = None if before is None else gaussian.epsilon_of(math.hypot(gaussian.mu_of(before, delta), mu), delta)
         budget = study["release"].get("budget")
-        earlier = _with_earlier(spent, book, name, records, before, whole, sampled, budget)
+        known = any(about(entry, name, records) for entry in spent)
+        earlier = _with_earlier(book, known, before, whole, sampled, budget)
         sentence = (
             f"datasets.{name}: this run spends {most} epsilon {together} of its records at delta {upper_bound(delta)}, "
             f"by {models}{several}{bare}{earlier}. What is spent stays spent{_elsewhere(spent, name, records)}"
@@ -79,10 +79,11 @@ def first_spending(
             continue
         answer = ask(f"{sentence}. Go on? [y/N] ")
         if answer is None:
+            enough = upper_bound((whole or reckoned) * ENOUGH[sampled])
             raise StudyError(
                 f"{sentence}, and nobody is here to say yes: write into the config how much may be spent of these "
-                f"records in all, by earlier studies too, such as `{_budget((whole or reckoned) * ENOUGH[sampled])}`, "
-                "or start it in a terminal; `make rehearse` spends nothing"
+                f'records in all, by earlier studies too, such as `release: {{budget: "{enough}"}}`, or '
+                "start it in a terminal; `make rehearse` spends nothing"
             )
         if answer.strip().casefold() not in _YES:
             raise StudyError(f"datasets.{name}: not confirmed, and nothing was spent")
@@ -90,23 +91,17 @@ def first_spending(
 
 
 def _with_earlier(
-    spent: Sequence[Mapping],
-    book: Spending,
-    name: str,
-    records: str,
-    before: float | None,
-    whole: float | None,
-    sampled: bool,
-    budget: str | None,
+    book: Spending, known: bool, before: float | None, whole: float | None, sampled: bool, budget: str | None
 ) -> str:
     """What it comes to with what was spent before, and where that stands.
 
     Args:
+        known: something was.
         before, whole: epsilon that was spent, and with this run; None where a training had no guarantee.
     """
     where = f" ({', '.join(str(one.path) for one in book.shared)})" if book.shared else ""
     of = f", of a budget of {budget}" if budget is not None else ""
-    if not any(about(entry, name, records) for entry in spent):
+    if not known:
         return f"; nothing was spent of them before{where}{of}"
     if before is None or whole is None:
         return f"; trainings without a guarantee stand in the log of them{where}, so that nobody can tell the sum"
@@ -157,19 +152,11 @@ def _elsewhere(spent: Sequence[Mapping], name: str, records: str) -> str:
     )
 
 
-def _budget(epsilon: float) -> str:
-    return f'release: {{budget: "{upper_bound(epsilon)}"}}'
-
-
 def _due(study: dict, due: Sequence[Job], paid: PaidModels, begun: Sequence[Mapping]) -> dict[str, list[Cell]]:
     """data set of one's own -> the cell of each model that is to be trained, seed by seed, and was not begun."""
     by_dataset: dict[str, list[Cell]] = defaultdict(list)
     known = {(entry["cell"], entry["seed"]) for entry in begun}
-    for job in due:
-        if not job.script.endswith("train_cell.py"):
-            continue
-        cell = cell_of(job.wildcards)
-        training = due_training(study, cell, job.seeds, dict(job.outputs), job.wildcards.get("seed"))
+    for job, cell, training in due_trainings(study, due):
         if own_reader(study["datasets"][cell.dataset]) and paid.config_of(training) != training.fingerprint:
             new = [seed for seed in job.seeds if (cell.path, int(seed)) not in known]
             by_dataset[cell.dataset] += [cell] * len(new)

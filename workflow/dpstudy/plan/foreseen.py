@@ -93,12 +93,8 @@ def check_release(study: dict, cell: Cell) -> None:
     """
     options, facts = cell.options(study), releases.facts(study, cell)
     certain = options["sanitise"] == "full" and cell.epsilon != "inf" and not options["shared_noise"]
-    ledger = {
-        "noise": study["noise"],
-        "guarantee": "proved" if certain else "none",
-        "delta": float(study["datasets"][cell.dataset]["delta"]),
-        "n": 1,
-    }
+    guarantee, delta = "proved" if certain else "none", float(study["datasets"][cell.dataset]["delta"])
+    ledger = {"noise": study["noise"], "guarantee": guarantee, "delta": delta, "n": 1}
     searched = PAID if pays(options) else "validation" if "tuning" in options else options["tuned_on"]
     accept = study["release"]["accept"]
     against = refusals(ledger, searched, facts["unmatched"], accept, None, facts["chosen"], facts["planted"])

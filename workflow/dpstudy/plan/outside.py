@@ -1,6 +1,6 @@
 """Privacy costs outside a study's ledgers, as sentences for `not_accounted`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dpstudy.config.origins import UNMATCHED, weights_name
 from dpstudy.data.names import LABELS, may_be_numbered
@@ -24,6 +24,9 @@ DEFAULTS_CHOSEN = (
     "The default constants of {} were chosen with accuracies on {} in sight; where the private records are of such a "
     "set, that choice was not paid for."
 )
+# How a sentence begins about weights, goes on, and calls them in the middle.
+_WEIGHTS = "The weights {!r} that training starts from were", "they were", "the file of weights {!r}"
+_NETWORK = "The network {!r} that made the features was", "it was", "the network {!r}"
 
 
 def outside_ledger(config: dict, features: str, start: str | dict | None, publics: Sequence[str]) -> list[str]:
@@ -32,42 +35,26 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
     Args:
         publics: the public sets that made the features or the start.
     """
-    options, sentences = config["features"][features], []
+    options, sentences, words = config["features"][features], [], []
     parts = parts_of(options)
-    if isinstance(start, dict) and start["trained_on"] == UNMATCHED:
-        sentences.append(
-            f"The weights {weights_name(start)!r} that training starts from were trained elsewhere: what they were "
-            "trained on was not compared with the private records."
-        )
-    elif isinstance(start, dict) and isinstance(start["trained_on"], str):
-        sentences.append(
-            f"The weights {weights_name(start)!r} that training starts from were trained on {start['trained_on']}, a "
-            "public set that was not compared with the private records."
-        )
-    for part in parts:
-        if part.get("weights", "random") == "random":
-            continue
-        if part["trained_on"] == UNMATCHED:
+    for (what, they, called), name, origin in _brought(parts, start):
+        if origin == UNMATCHED:
             sentences.append(
-                f"The network {part['model']!r} that made the features was trained elsewhere: what it was trained "
-                "on was not compared with the private records."
+                f"{what.format(name)} trained elsewhere: what {they} trained on was not compared with the private "
+                "records."
             )
-        elif isinstance(part["trained_on"], str):
+        elif isinstance(origin, str):
             sentences.append(
-                f"The network {part['model']!r} that made the features was trained on {part['trained_on']}, a public "
-                "set that was not compared with the private records."
+                f"{what.format(name)} trained on {origin}, a public set that was not compared with the private records."
             )
-    sentences += [
-        f"That {what} was trained on {_listed(origin)} alone is the config's word."
-        for what, origin in _brought(parts, start)
-        if not isinstance(origin, str)
-    ]
+        else:
+            listed = ", ".join(map(repr, origin))
+            words.append(f"That {called.format(name)} was trained on {listed} alone is the config's word.")
+    sentences += words
     if options["extractor"] == "precomputed":
         sentences.append(FEATURES_BROUGHT)
-    if any(
-        part["scaling"] == "cifar" or (part.get("model"), part["scaling"]) == ("resnext29-cifar", "model")
-        for part in parts
-    ):
+    scaled = [(part.get("model"), part["scaling"]) for part in parts]
+    if any(scaling == "cifar" or (model, scaling) == ("resnext29-cifar", "model") for model, scaling in scaled):
         sentences.append(
             "Inputs are scaled by the printed channel means and deviations of CIFAR-10's training images, which depend "
             "on the private records where those are CIFAR-10's."
@@ -104,20 +91,14 @@ def inherited_choices(dataset: dict, entry: dict) -> list[str]:
     return choices + [FLOOR_CHOSEN] * (dataset["reader"] == "cifar" and floor_is_default)
 
 
-def _brought(parts: Sequence[dict], start: str | dict | None) -> list[tuple[str, str | list[str]]]:
-    """(what, what it was trained on: public sets of the study, or a word) of weights that were brought."""
-    weights = []
+def _brought(parts: Sequence[dict], start: str | dict | None) -> Iterator[tuple[tuple, str, str | list[str]]]:
+    """(how sentences call it, its name, what it was trained on: public sets of the study, or a word) of weights that
+    were brought."""
     if isinstance(start, dict):
-        weights.append((f"the file of weights {weights_name(start)!r}", start["trained_on"]))
-    return weights + [
-        (f"the network {part['model']!r}", part["trained_on"])
-        for part in parts
-        if part.get("weights", "random") != "random"
-    ]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names))
+        yield _WEIGHTS, weights_name(start), start["trained_on"]
+    for part in parts:
+        if part.get("weights", "random") != "random":
+            yield _NETWORK, part["model"], part["trained_on"]
 
 
 def _of_public(public: str, config: dict) -> list[str]:

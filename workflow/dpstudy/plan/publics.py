@@ -64,11 +64,8 @@ def never_compared(study: dict, features: str, start: Start) -> list[str]:
     names = [public for public in publics_of(study, features, start) if not is_matched(study, public)]
     if isinstance(start, dict) and isinstance(start["trained_on"], str):
         names.append(weights_name(start))
-    names += [
-        part["model"]
-        for part in parts_of(study["features"][features])
-        if part.get("weights", "random") != "random" and isinstance(part["trained_on"], str)
-    ]
+    brought = (part for part in parts_of(study["features"][features]) if part.get("weights", "random") != "random")
+    names += [part["model"] for part in brought if isinstance(part["trained_on"], str)]
     return list(dict.fromkeys(names))
 
 
@@ -86,12 +83,8 @@ def backbone_folder(options: dict) -> str | None:
 
 def backbone_files(options: dict) -> list[str]:
     """The backbone files of a feature set."""
-    return [
-        path.format(backbone=part["backbone"])
-        for part in parts_of(options)
-        if "backbone" in part
-        for path in (paths.BACKBONE_MODEL, paths.BACKBONE_CARD)
-    ]
+    names = [part["backbone"] for part in parts_of(options) if "backbone" in part]
+    return [path.format(backbone=name) for name in names for path in (paths.BACKBONE_MODEL, paths.BACKBONE_CARD)]
 
 
 def fit_folder(options: dict) -> str | None:
@@ -152,19 +145,18 @@ def threads_of_backbone(study: dict, backbone: str) -> int:
     return devices_of_backbone(study, backbone) * (1 + study["backbones"][backbone].get("workers", 0))
 
 
-def backbone_options(study: dict, backbone: str) -> dict:
-    """The config entry of a backbone."""
-    return study["backbones"][backbone]
-
-
 def images_of_backbone(study: dict, backbone: str) -> list[str]:
     """The public images that a backbone is trained on."""
     return all_files(study, study["backbones"][backbone]["public"])
 
 
-def folder_of_backbone(study: dict, backbone: str) -> str:
-    """The folder of the public set that a backbone is trained on."""
-    return paths.SOURCE.format(source=study["backbones"][backbone]["public"])
+def public_folder(study: dict, name: str, of: str) -> str:
+    """The folder of the public set that a backbone is trained on, or a projection is fitted on.
+
+    Args:
+        of: backbones or fits.
+    """
+    return paths.SOURCE.format(source=study[of][name]["public"])
 
 
 def kept_for_backbone(study: dict, backbone: str) -> list[str]:
@@ -175,11 +167,6 @@ def kept_for_backbone(study: dict, backbone: str) -> list[str]:
 def matching_of_backbone(study: dict, backbone: str) -> dict | None:
     """The de-duplication of a backbone's public images, for its card."""
     return matching_of(study, study["backbones"][backbone]["public"])
-
-
-def checkpoint_of_backbone(study: dict, backbone: str) -> str:
-    """The path of a pre-training's checkpoint."""
-    return paths.BACKBONE_CHECKPOINT.format(backbone=backbone)
 
 
 def fitted_on(study: dict, fit: str) -> dict:
@@ -196,11 +183,6 @@ def fit_options(study: dict, fit: str) -> dict:
 def images_of_fit(study: dict, fit: str) -> list[str]:
     """The public images that a projection is fitted on."""
     return split_files(study, study["fits"][fit]["public"], "train")
-
-
-def folder_of_fit(study: dict, fit: str) -> str:
-    """The folder of the public set that a projection is fitted on."""
-    return paths.SOURCE.format(source=study["fits"][fit]["public"])
 
 
 def kept_for_fit(study: dict, fit: str) -> list[str]:

@@ -30,9 +30,8 @@ def facts(study: dict, cell: Cell) -> dict:
 
 
 def _where(study: dict, cell: Cell, holds: Callable[[str, dict], bool]) -> list[str]:
-    return [
-        public for public in publics.publics_of(study, cell.features, start_of(study, cell)) if holds(public, study)
-    ]
+    names = publics.publics_of(study, cell.features, start_of(study, cell))
+    return [public for public in names if holds(public, study)]
 
 
 def feature_files(study: dict, features: str) -> list[str]:
@@ -49,16 +48,5 @@ def test_manifest(study: dict, dataset: str) -> str:
 
 def certified_cell(study: dict, cell: Cell) -> dict:
     """The parameters of a bundle's certificate; its training data may be deleted already."""
-    return {
-        "name": cell.path,
-        "stated": stated_of(study, cell) | {"manifests": []},
-        "unnamed": has_unnamed_rows(study, cell.dataset),
-    }
-
-
-def kept_replays(study: dict, dataset: str) -> str:
-    """The file of replays that the data set's certificates have made.
-
-    It is no input of the rule: all other cells would have to be there.
-    """
-    return paths.REPLAYS.format(dataset=dataset)
+    stated = stated_of(study, cell) | {"manifests": []}
+    return {"name": cell.path, "stated": stated, "unnamed": has_unnamed_rows(study, cell.dataset)}

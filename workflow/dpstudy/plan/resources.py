@@ -94,11 +94,15 @@ def streaming(
 
 def matrix_of(manifest: str) -> tuple[int, int]:
     """(d, m), the numbers of features and classes of a feature set, from its manifest."""
-    content = content_of(manifest)
+    return of_manifest(manifest, lambda content: (int(content["dim"]), len(content["classes"])), (0, 0))
+
+
+def of_manifest(manifest: str, numbers: Callable[[Any], Any], unknown: Any) -> Any:
+    """What `numbers` reads off a manifest; `unknown` where it is damaged."""
     try:
-        return int(content["dim"]), len(content["classes"])
+        return numbers(content_of(manifest))
     except (ValueError, KeyError, TypeError):
-        return 0, 0
+        return unknown
 
 
 def content_of(manifest: str) -> Any:
@@ -132,11 +136,7 @@ def with_scores(megabytes: Megabytes, seeds: int | None = None) -> Megabytes:
     """
 
     def more(study: dict, wildcards: Any, input: Any) -> int:
-        manifest = content_of(input.test[0])
-        try:
-            values = manifest["rows"] * len(manifest["classes"])
-        except (KeyError, TypeError):
-            values = 0
+        values = of_manifest(input.test[0], lambda manifest: manifest["rows"] * len(manifest["classes"]), 0)
         scored = len(study["seeds"]) if seeds is None else seeds
         return int(megabytes(study, wildcards, input) + 13e-6 * scored * values)
 
@@ -189,9 +189,8 @@ def stepped(study: dict, wildcards: Any, input: Any) -> int:
     sampled, half = is_sampled(options), in_half_precision(study, wildcards.features)
     if without_torch(study, wildcards, input):
         dim, classes = matrix_of(input.train[0])
-        matrices = {"newton": 3e-6 * sum_bytes(study) * classes, "feature_covariance": 40e-6}.get(
-            options["method"], 0
-        ) * dim**2
+        of_matrices = {"newton": 3e-6 * sum_bytes(study) * classes, "feature_covariance": 40e-6}
+        matrices = of_matrices.get(options["method"], 0) * dim**2
         accountant = DISTRIBUTIONS_MB * (sampled and wildcards.epsilon != "inf")
         return int(LEAST_MB["cell"] + accountant + (5.8 if half else 3.6) * input.size_mb + matrices)
     factor = 4 if half else 3.2 if "normalisation" in options else 2.4
@@ -228,10 +227,7 @@ def is_sampled(options: Mapping) -> bool:
 def scoring(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of evaluating scores: areas need scikit-learn, and intervals weight each test record in each sample."""
     decoded = sum(decoded_mb((path,)) for path in input.scores)
-    try:
-        records = 1e6 * decoded / (4 * content_of(input.run)["classes"] * len(study["seeds"]))
-    except (KeyError, TypeError):
-        records = 0
+    records = of_manifest(input.run, lambda run: 1e6 * decoded / (4 * run["classes"] * len(study["seeds"])), 0)
     return int(240 + 9 * decoded + 40e-6 * study["evaluation"]["intervals"] * records)
 
 
@@ -245,9 +241,8 @@ def audit(study: dict, wildcards: Any, input: Any) -> int:
 def certification(study: dict, wildcards: Any, input: Any) -> int:
     """mem_mb of certificates: sampled batches need privacy loss distributions, and replays run trainings."""
     options = [cell.options(study) for cell in unfold(study) if cell.dataset == wildcards.dataset]
-    least = (
-        2500 if any(one["method"] in WITH_TORCH for one in options) else 950 if any(map(is_sampled, options)) else 260
-    )
+    with_torch = any(one["method"] in WITH_TORCH for one in options)
+    least = 2500 if with_torch else 950 if any(map(is_sampled, options)) else 260
     grams = 0.0
     for manifest in input.layouts if any(one["method"] in WITH_GRAMS for one in options) else ():
         dim, classes = matrix_of(manifest)

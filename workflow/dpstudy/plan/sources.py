@@ -22,6 +22,11 @@ def options_of(study: dict, source: str) -> dict:
     return study["datasets"][source] if source in study["datasets"] else study["public"][source]
 
 
+def entry_of(study: dict, name: str, of: str) -> dict:
+    """An entry of one of the config's sections."""
+    return study[of][name]
+
+
 def sources(study: dict) -> list[str]:
     """All data sets, the private ones first."""
     return [*study["datasets"], *study["public"]]
@@ -238,11 +243,6 @@ def all_shares(study: dict, dataset: str, features: str, split: str, clip: str, 
 def folder(study: dict, source: str, split: str) -> str:
     """The folder of one split's images."""
     return paths.DATA.format(source=source, split=split)
-
-
-def training_folder(study: dict, source: str) -> str:
-    """The folder of the training split's images."""
-    return folder(study, source, "train")
 
 
 def contributions(study: dict, dataset: str) -> dict:

@@ -68,18 +68,13 @@ def has_curve(study: dict, entry: str) -> bool:
     return method_schema(study["methods"][entry]["method"])["x-curve"]
 
 
-def audits_of_claims(study: dict) -> dict[str, str]:
-    """Cell -> its audit, for every cell whose guarantee is claimed but not proved."""
-    claimed = claimed_entries(study)
-    return {cell.path: paths.AUDIT.format(**asdict(cell)) for cell in unfold(study) if cell.entry in claimed}
-
-
 def audits(study: dict) -> dict[str, str]:
     """Cell -> its audit with canaries: of claimed guarantees always, and of the entries that `audit` names."""
     entries, epsilons = study["audit"]["entries"], study["audit"].get("epsilons", study["epsilons"])
     named = [cell for cell in unfold(study) if cell.entry in entries and cell.epsilon in epsilons]
-    private = {cell.path: paths.AUDIT.format(**asdict(cell)) for cell in named if cell.epsilon != "inf"}
-    return private | audits_of_claims(study)
+    private, claims = [cell for cell in named if cell.epsilon != "inf"], claimed_entries(study)
+    every = [*private, *(cell for cell in unfold(study) if cell.entry in claims)]
+    return {cell.path: paths.AUDIT.format(**asdict(cell)) for cell in every}
 
 
 def audit_of(study: dict, cell: Cell) -> list[str]:
@@ -94,10 +89,8 @@ def black_boxes(study: dict) -> dict[str, str]:
 
 def final_targets(study: dict) -> list[str]:
     """Everything that a study is asked to make."""
-    tables, figures = (
-        (paths.TABLE_TEX, paths.TABLE_CSV),
-        (paths.FIGURE_PDF, paths.FIGURE_PNG, paths.FIGURE_CSV, paths.FIGURE_SVG),
-    )
+    tables = (paths.TABLE_TEX, paths.TABLE_CSV)
+    figures = (paths.FIGURE_PDF, paths.FIGURE_PNG, paths.FIGURE_CSV, paths.FIGURE_SVG)
     return [
         *(path.format(table=name) for name in study["tables"] for path in tables),
         *(path.format(figure=name) for name in study["figures"] for path in figures),
@@ -191,21 +184,6 @@ def counts_of_duplicates(study: dict) -> list[str]:
     return [paths.DEDUP_REPORT.format(public=public) for public in deduplicated(study) if private_tests(study)]
 
 
-def name_of(study: dict, cell: Cell) -> str:
-    """A cell's path below the folder of cells."""
-    return cell.path
-
-
-def runs_of_dataset(study: dict, dataset: str) -> list[str]:
-    """The files that list the seeds of a data set's cells."""
-    return files_of_dataset(study, dataset, facts_of_runs(study))
-
-
-def ledgers_of_dataset(study: dict, dataset: str) -> list[str]:
-    """The ledgers of the cells of a data set."""
-    return files_of_dataset(study, dataset, paths.LEDGER)
-
-
 def totalled_cells(study: dict) -> list[dict[str, str]]:
     """The parameters of the total: each cell's name and data set."""
     return [{"name": cell.path, "dataset": cell.dataset} for cell in unfold(study)]
@@ -249,11 +227,6 @@ def report(study: dict) -> dict:
 
 
 def paper(study: dict) -> dict:
-    """The parameters of the paper about the study."""
-    return {
-        "study": study["study"],
-        "question": study.get("question", ""),
-        "axes": axes(study),
-        "tables": list(study["tables"]),
-        "figures": study["figures"],
-    }
+    """The parameters of the paper about the study: of the report's those that it has, and of tables their names."""
+    told = report(study) | {"tables": list(study["tables"])}
+    return {key: told[key] for key in ("study", "question", "axes", "tables", "figures")}

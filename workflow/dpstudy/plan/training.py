@@ -25,13 +25,10 @@ def entries_where(study: dict, curve: bool, per_seed: bool | None = None, audite
 
     `per_seed`: each seed is trained in a job of its own; `audited`: they attack their own claim.
     """
-    chosen = []
-    for name, entry in study["methods"].items():
-        schema = method_schema(entry["method"])
-        wanted = ((per_seed, "x-per-seed"), (audited, "x-audited"))
-        if schema["x-curve"] == curve and all(value in (None, schema.get(key, False)) for value, key in wanted):
-            chosen.append(name)
-    return chosen
+    schemas = {name: method_schema(entry["method"]) for name, entry in study["methods"].items()}
+    known = {"x-curve": curve, "x-per-seed": per_seed, "x-audited": audited}
+    wanted = {key: value for key, value in known.items() if value is not None}
+    return [name for name, one in schemas.items() if all(one.get(key, False) == wanted[key] for key in wanted)]
 
 
 def has_seed_jobs(study: dict, entry: str) -> bool:
@@ -69,14 +66,8 @@ def sums_of(study: dict, cell: Cell, split: str) -> str | None:
     if rules["x-reads"] != "statistics":
         return None
     clip = "inf" if options["sanitise"] == "none" else repr(float(options["clipping_norm"]))
-    per_class = all(options[key] == value for key, value in rules["x-per-class"].items())
-    return paths.SUMS.format(
-        dataset=cell.dataset,
-        features=cell.features,
-        split=split,
-        clip=clip,
-        grams="per-class" if per_class else "shared",
-    )
+    grams = "per-class" if all(options[key] == value for key, value in rules["x-per-class"].items()) else "shared"
+    return paths.SUMS.format(**asdict(cell), split=split, clip=clip, grams=grams)
 
 
 def learned_from(study: dict, cell: Cell, splits: Iterable[str]) -> list[str]:
@@ -123,9 +114,8 @@ def attacked_files(study: dict, cell: Cell) -> list[str]:
 
 def training_manifests(study: dict, cell: Cell) -> list[str]:
     """The manifests (public facts) of the splits that a cell may learn from."""
-    return [
-        feature_files(study, cell.dataset, cell.features, split)[0] for split in training_splits(study, cell.dataset)
-    ]
+    splits = training_splits(study, cell.dataset)
+    return [feature_files(study, cell.dataset, cell.features, split)[0] for split in splits]
 
 
 def kept_files(study: dict, cell: Cell) -> list[str]:
@@ -261,23 +251,10 @@ def spending(study: dict, cell: Cell) -> SimpleNamespace:
     )
 
 
-def search_request(study: dict, cell: Cell) -> dict:
-    """The parameters of a search, which maximises the study's first metric."""
-    return request_of(study, cell, "tune_entry") | _of_one_seed(study["evaluation"]["metrics"][:1])
-
-
-def audit_request(study: dict, cell: Cell) -> dict:
-    """The parameters of an audit with canaries."""
-    return request_of(study, cell, "audit_cell") | _of_one_seed([])
-
-
-def black_box_request(study: dict, cell: Cell) -> dict:
-    """The parameters of a black-box audit."""
-    return request_of(study, cell, "audit_black_box") | _of_one_seed([])
-
-
-def _of_one_seed(metrics: list[str]) -> dict:
-    return {"seeds": [0], "metrics": metrics, "not_accounted": []}
+def request_of_one_seed(study: dict, cell: Cell, script: str) -> dict:
+    """The parameters of an audit, or of a search, which maximises the study's first metric."""
+    metrics = study["evaluation"]["metrics"][:1] if script == "tune_entry" else []
+    return request_of(study, cell, script) | {"seeds": [0], "metrics": metrics, "not_accounted": []}
 
 
 def audit_options(study: dict) -> dict:

@@ -95,15 +95,11 @@ def _outside(module: str) -> Path:
     return Path(spec.origin).resolve()
 
 
-def _parents(path: Path) -> tuple[Path, ...]:
-    """The __init__ files of the packages around a module: importing it runs them."""
-    return _packages(path.parent)
-
-
 @functools.cache
-def _packages(folder: Path) -> tuple[Path, ...]:
-    init = folder / "__init__.py"
-    return (init, *_packages(folder.parent)) if init.is_file() else ()
+def _parents(path: Path) -> tuple[Path, ...]:
+    """The __init__ files of the packages around a file: importing it runs them."""
+    init = path.parent / "__init__.py"
+    return (init, *_parents(path.parent)) if init.is_file() else ()
 
 
 def relative(path: Path, folder: Path | None = None) -> str:

@@ -9,9 +9,10 @@ import no method.
 import dataclasses
 import functools
 import math
+import operator
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -19,6 +20,13 @@ from typing import Any, ClassVar
 from dpstudy.core.errors import StudyError
 
 _KINDS = {float: "number", int: "integer", bool: "boolean", str: "string"}
+# Of a setting: what holds of numbers within it, its sign in tables, its keyword in schemas.
+_LIMITS = {
+    "above": (operator.gt, ">", "exclusiveMinimum"),
+    "least": (operator.ge, "≥", "minimum"),
+    "below": (operator.lt, "<", "exclusiveMaximum"),
+    "most": (operator.le, "≤", "maximum"),
+}
 
 
 @dataclass(frozen=True)
@@ -135,22 +143,21 @@ class _Own:
         kind = int if self.numeric is int else Real
         if isinstance(value, bool) or not isinstance(value, kind) or not math.isfinite(value):
             return False
-        number, limits = float(value), self.said
-        return not (
-            (limits.above is not None and number <= limits.above)
-            or (limits.least is not None and number < limits.least)
-            or (limits.below is not None and number >= limits.below)
-            or (limits.most is not None and number > limits.most)
-        )
+        return all(within(float(value), limit) for limit, within, *_ in self._limits())
+
+    def _limits(self) -> list[tuple[float, Callable[[float, float], bool], str, str]]:
+        """Those that it has: the number, what holds within it, and how tables and schemas write it."""
+        limits = ((getattr(self.said, name), *written) for name, written in _LIMITS.items())
+        return [limit for limit in limits if limit[0] is not None]
 
     def _must(self) -> str:
         words = ", ".join(map(repr, self.words))
         if self.numeric not in (float, int):
             return f"one of {words}" if words else f"must be a {_KINDS[self.numeric or str]}"
-        sentence = f"must {self._limits('an integer' if self.numeric is int else 'a number')}"
+        sentence = f"must {self._be('an integer' if self.numeric is int else 'a number')}"
         return f"{sentence}, or {words}" if words else sentence
 
-    def _limits(self, kind: str) -> str:
+    def _be(self, kind: str) -> str:
         above, least, below, most = self.said.above, self.said.least, self.said.below, self.said.most
         if above is not None and below is not None:
             return f"lie between {above:g} and {below:g}"
@@ -168,8 +175,7 @@ class _Own:
         default = [str(_written(self.default)).removesuffix(".0")] if given else []
         if isinstance(self.default, bool):
             default = ["true" if self.default else "false"]
-        signs = ((">", self.said.above), ("≥", self.said.least), ("<", self.said.below), ("≤", self.said.most))
-        limits = [f"{sign}{limit:g}" for sign, limit in signs if limit is not None]
+        limits = [f"{sign}{limit:g}" for limit, _, sign, _ in self._limits()]
         others = [word for word in self.words if word != self.default]
         may = ", ".join([*others, *([",".join(limits)] if limits else [])])
         return " ".join([f"`{self.name}`", *default, *([f"({may})"] if may else [])])
@@ -187,13 +193,8 @@ class _Own:
             return rules | _object(self.group, self.said.without)
         kinds: list[dict] = []
         if self.numeric and not (self.numeric is str and self.words):
-            limits = {
-                "exclusiveMinimum": self.said.above,
-                "minimum": self.said.least,
-                "exclusiveMaximum": self.said.below,
-                "maximum": self.said.most,
-            }
-            kinds.append({"type": _KINDS[self.numeric], **{k: v for k, v in limits.items() if v is not None}})
+            limits = {keyword: limit for limit, _, _, keyword in self._limits()}
+            kinds.append({"type": _KINDS[self.numeric], **limits})
         if self.words:
             listed = {"const": self.words[0]} if kinds and len(self.words) == 1 else {"enum": list(self.words)}
             kinds.insert(0 if self.words_first else len(kinds), listed)
@@ -212,7 +213,8 @@ def _settings(kind: Any) -> tuple[_Own, ...]:
 
 
 def _own(each: dataclasses.Field, hint: Any) -> _Own:
-    parts = typing.get_args(hint) if isinstance(hint, types.UnionType) or _is_union(hint) else (hint,)
+    is_union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    parts = typing.get_args(hint) if is_union else (hint,)
     words = tuple(word for part in parts if typing.get_origin(part) is typing.Literal for word in typing.get_args(part))
     declared: Setting = each.metadata[_KEY]
     return _Own(
@@ -227,19 +229,11 @@ def _own(each: dataclasses.Field, hint: Any) -> _Own:
     )
 
 
-def _is_union(hint: Any) -> bool:
-    return typing.get_origin(hint) is typing.Union
-
-
 def _object(kind: type, without: Sequence[str] = ()) -> dict:
     kept = [each for each in _settings(kind) if each.name not in without]
     required = [each.name for each in kept if each.default is dataclasses.MISSING]
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        **({"required": required} if required else {}),
-        "properties": {each.name: each.schema() for each in kept},
-    }
+    rules = {"type": "object", "additionalProperties": False} | ({"required": required} if required else {})
+    return rules | {"properties": {each.name: each.schema() for each in kept}}
 
 
 def told(kind: type) -> list[str]:

@@ -8,17 +8,39 @@ from dpstudy.core.errors import StudyError
 from dpstudy.schema.hyperparameters import schema_of
 from dpstudy.schema.reading import FOLDER, schema
 
-_NOT_HYPERPARAMETERS = (
-    "method",
-    "sanitise",
-    "accounting",
-    "tuned_on",
-    "tuning",
-    "shared_noise",
-    "not_accounted",
-    "calibration",
-    "thresholds",
-)
+# Keys of every method's entries, none of which is a hyper-parameter; None: as another schema has it.
+_OF_ALL: dict[str, dict | None] = {
+    "sanitise": {
+        "enum": ["full", "clip", "none"],
+        "default": "full",
+        "description": "clip: no noise; none: neither. Both only at epsilon inf.",
+    },
+    "accounting": None,
+    "tuned_on": {"type": "string", "default": "nothing"},
+    "not_accounted": {
+        "type": "array",
+        "items": {"type": "string", "minLength": 1},
+        "description": "What its ledgers leave out, or should say of its settings: a sentence each.",
+    },
+    "tuning": None,
+    "calibration": {
+        "anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"enum": ["auto", "test"]}],
+        "description": "The share of mu^2 that makes probabilities of scores; auto: 0.02, or what few units "
+        "take, none where 0.3 is too little; test: nothing, on half of the test records, where these are public. "
+        "Without it scores rank.",
+    },
+    "thresholds": {
+        "anyOf": [{"type": "boolean"}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5}],
+        "description": "Of a calibrated entry: the share of mu^2 for counts of which a threshold is read off for "
+        "any specificity, and what is found there; true: 0.01, or what few units take, none where 0.2 is too "
+        "little.",
+    },
+    "shared_noise": {
+        "type": "boolean",
+        "default": False,
+        "description": "A control without a guarantee: one noise vector for all classes and steps.",
+    },
+}
 
 
 def method_names() -> list[str]:
@@ -33,42 +55,12 @@ def method_schema(name: str) -> dict:
 
     That of a method of another package is made of its module's Parameters and ENTRIES, if it has no SCHEMA.
     """
-    if (FOLDER / "methods" / f"{name}.schema.yaml").exists():
-        content = copy.deepcopy(schema(f"methods/{name}"))
-    else:
-        content = copy.deepcopy(_of_package(name))
+    shipped = (FOLDER / "methods" / f"{name}.schema.yaml").exists()
+    content = copy.deepcopy(schema(f"methods/{name}") if shipped else _of_package(name))
     _check_method_schema(name, content)
-    content["properties"] |= {
-        "sanitise": {
-            "enum": ["full", "clip", "none"],
-            "default": "full",
-            "description": "clip: no noise; none: neither. Both only at epsilon inf.",
-        },
+    content["properties"] |= copy.deepcopy(_OF_ALL) | {
         "accounting": {"enum": schema("config")["properties"]["accounting"]["enum"]},
-        "tuned_on": {"type": "string", "default": "nothing"},
-        "not_accounted": {
-            "type": "array",
-            "items": {"type": "string", "minLength": 1},
-            "description": "What its ledgers leave out, or should say of its settings: a sentence each.",
-        },
         "tuning": schema("tuning"),
-        "calibration": {
-            "anyOf": [{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, {"enum": ["auto", "test"]}],
-            "description": "The share of mu^2 that makes probabilities of scores; auto: 0.02, or what few units "
-            "take, none where 0.3 is too little; test: nothing, on half of the test records, where these are public. "
-            "Without it scores rank.",
-        },
-        "thresholds": {
-            "anyOf": [{"type": "boolean"}, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5}],
-            "description": "Of a calibrated entry: the share of mu^2 for counts of which a threshold is read off for "
-            "any specificity, and what is found there; true: 0.01, or what few units take, none where 0.2 is too "
-            "little.",
-        },
-        "shared_noise": {
-            "type": "boolean",
-            "default": False,
-            "description": "A control without a guarantee: one noise vector for all classes and steps.",
-        },
     }
     return content
 
@@ -116,8 +108,7 @@ def _check_method_schema(name: str, content: dict) -> None:
             "each class are made too (docs/add-a-method.md)"
         )
     known = [benchmark for names in BENCHMARKS.values() for benchmark in names]
-    unknown = set(content.get("x-chosen-on", [])).difference(known)
-    if unknown:
+    if unknown := set(content.get("x-chosen-on", [])).difference(known):
         raise StudyError(
             f"schema of method {name!r}: `x-chosen-on` has {', '.join(map(repr, sorted(unknown)))}; must be of "
             f"{', '.join(known)} (docs/add-a-method.md)"
@@ -132,13 +123,11 @@ def _check_method_schema(name: str, content: dict) -> None:
 
 def hyperparameters(options: dict) -> dict:
     """The hyper-parameters among a cell's options."""
-    return {key: value for key, value in options.items() if key not in _NOT_HYPERPARAMETERS}
+    return {key: value for key, value in options.items() if key != "method" and key not in _OF_ALL}
 
 
 def is_beyond_target(options: dict) -> bool:
     """Whether the certified epsilon of these options necessarily exceeds the target."""
     rules = method_schema(options["method"])
-    return any(
-        options.get(key, rules["properties"][key].get("default")) == value
-        for key, value in rules.get("x-beyond-target", {}).items()
-    )
+    properties, beyond = rules["properties"], rules.get("x-beyond-target", {})
+    return any(options.get(key, properties[key].get("default")) == value for key, value in beyond.items())

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import operator
 from pathlib import Path
 from typing import Any
 
@@ -49,18 +50,14 @@ def schema(name: str) -> dict:
 def fill_defaults(content: object, node: dict, root: dict) -> None:
     """Fill the defaults of the schema `node` into `content`, in place and recursively."""
     while "$ref" in node:
-        target = root
-        for part in node["$ref"].removeprefix("#/").split("/"):
-            target = target[part]
-        node = _merged(target, {key: value for key, value in node.items() if key != "$ref"})
+        node = _merged(_target(node, root), {key: value for key, value in node.items() if key != "$ref"})
     if isinstance(content, dict):
         for key, child in node.get("properties", {}).items():
             if key not in content and "default" in child:
                 content[key] = copy.deepcopy(child["default"])
             elif key not in content and "$ref" in child:
-                default = _default(child, root)
-                if default is not None:
-                    content[key] = default
+                if (default := _target(child, root).get("default")) is not None:
+                    content[key] = copy.deepcopy(default)
             if key in content:
                 fill_defaults(content[key], child, root)
         extra = node.get("additionalProperties")
@@ -72,11 +69,8 @@ def fill_defaults(content: object, node: dict, root: dict) -> None:
             fill_defaults(item, node["items"], root)
 
 
-def _default(node: dict, root: dict):
-    target = root
-    for part in node["$ref"].removeprefix("#/").split("/"):
-        target = target[part]
-    return copy.deepcopy(target.get("default"))
+def _target(node: dict, root: dict) -> dict:
+    return functools.reduce(operator.getitem, node["$ref"].removeprefix("#/").split("/"), root)
 
 
 def _merged(below: dict, above: dict) -> dict:

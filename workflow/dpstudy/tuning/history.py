@@ -66,11 +66,9 @@ class History:
 
     def add(self, trial: Trial) -> None:
         """Record the outcome of the last suggestion."""
+        tried, facts = trial.hyperparameters, {"seconds": trial.seconds, "failure": trial.failure}
         made = optuna.trial.create_trial(
-            params=trial.hyperparameters,
-            distributions=self._distributions,
-            value=trial.value,
-            user_attrs={"seconds": trial.seconds, "failure": trial.failure},
+            params=tried, distributions=self._distributions, value=trial.value, user_attrs=facts
         )
         self._journal.add_trial(made)
         self._seen.tell(len(self.trials), trial.value)

@@ -57,9 +57,8 @@ class Tuning(PaidTuning):
         events = touching(self._plan, part="train")
         if self._second:
             events += self._second.events
-            self._epsilon = largest_choice(
-                composed_mu(self._second.events), problem.budget.target, problem.budget.delta
-            )
+            target, delta = problem.budget.target, problem.budget.delta
+            self._epsilon = largest_choice(composed_mu(self._second.events), target, delta)
             if not self._epsilon:
                 raise StudyError("tuning.retrain: the second release leaves nothing for the choice; raise `share`")
         self._epsilon *= _BELOW

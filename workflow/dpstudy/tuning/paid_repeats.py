@@ -75,9 +75,8 @@ class Tuning(PaidTuning):
         self._std = multiplier * problem.unit_records
         self._problem, plan = self._calibrated(settings[0], problem)
         self._once = (*plan.events, Event(SCORE, "gaussian", multiplier, float(problem.unit_records)))
-        for setting in settings:
-            self._planned(setting)
-        self._in_units = self._sensitivities(settings) > 1
+        sensitivities = {tuple(event.sensitivity for event in self._planned(each)[1].events) for each in settings}
+        self._in_units = len(sensitivities) > 1
         known = _comparable(plan.events) if self._in_units else plan.events
         trained = touching(replace(plan, events=known), part="train", trials=self._mean)
         score = replace(self._once[-1], part="validation", trials=self._mean)
@@ -126,9 +125,6 @@ class Tuning(PaidTuning):
                 "decides on steps, sampling or noise multipliers); leave that hyper-parameter out of the space"
             )
         return parameters, plan
-
-    def _sensitivities(self, settings) -> int:
-        return len({tuple(event.sensitivity for event in self._planned(setting)[1].events) for setting in settings})
 
     def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource, monitor=None) -> Fit:
         """Run the trials and return the best; `data` and `parameters` are ignored.

@@ -73,13 +73,5 @@ def _try(objective: Objective, number: int, suggestion: Mapping[str, Value]) -> 
 
 def _fingerprint(request: CellRequest, inputs: CellInputs) -> str:
     """A hash of all that the trials depend on."""
-    return config_hash(
-        {
-            "options": request.options,
-            "dataset": request.dataset,
-            "noise": request.noise,
-            "metric": request.metrics[0],
-            "data": inputs.hashes(),
-            "library": request.library,
-        }
-    )
+    asked = {"options": request.options, "dataset": request.dataset, "noise": request.noise}
+    return config_hash(asked | {"metric": request.metrics[0], "data": inputs.hashes(), "library": request.library})
