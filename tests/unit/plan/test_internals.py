@@ -71,6 +71,16 @@ def test_a_job_is_told_by_its_names_and_files():
     assert [one.rule for one in internals.all_jobs(workflow)] == ["train_seed", "all"]
 
 
+def test_jobs_come_in_one_order_whatever_snakemakes_sets_have():
+    jobs = [job(name) for name in ("train", "score", "train", "train", "train")]
+    for one, epsilon in zip(jobs, ("8", "1", "inf", "0.5", "10"), strict=True):
+        one.wildcards_dict = {"dataset": "own", "epsilon": epsilon}
+    for order in (jobs, jobs[::-1]):
+        found = internals.due_jobs(SimpleNamespace(dag=SimpleNamespace(needrun_jobs=lambda order=order: iter(order))))
+        told = [(one.rule, one.wildcards["epsilon"]) for one in found]
+        assert told == [("score", "1"), ("train", "0.5"), ("train", "8"), ("train", "10"), ("train", "inf")]
+
+
 def test_readings_are_counted_without_the_rule_all():
     shard, cell, whole = (Planned(name) for name in ("shard", "cell", "all"))
     graph = SimpleNamespace(jobs=[shard, cell, whole], dependencies={shard: [], cell: [shard, shard], whole: [cell]})

@@ -61,8 +61,17 @@ def is_module(workflow) -> bool:
 
 
 def due_jobs(workflow) -> list[Job]:
-    """The jobs that a run is about to start."""
-    return [_job(job) for job in workflow.dag.needrun_jobs()]
+    """The jobs that a run is about to start, by rule and wildcards: Snakemake's order differs from run to run."""
+    jobs = [_job(job) for job in workflow.dag.needrun_jobs()]
+    return sorted(jobs, key=lambda job: (job.rule, *map(_number_or_text, job.wildcards.values())))
+
+
+def _number_or_text(value: str) -> tuple[bool, float, str]:
+    """What sorts numbers by size, before other texts."""
+    try:
+        return False, float(value), ""
+    except ValueError:
+        return True, 0.0, value
 
 
 def all_jobs(workflow) -> list[Job]:

@@ -21,11 +21,6 @@ def cell_files(study: dict, template: str) -> list[str]:
     return [template.format(**asdict(cell)) for cell in unfold(study)]
 
 
-def files_by_cell(study: dict, template: str) -> dict[str, str]:
-    """Cell -> its file of this template."""
-    return {cell.path: template.format(**asdict(cell)) for cell in unfold(study)}
-
-
 def files_of_dataset(study: dict, dataset: str, template: str) -> list[str]:
     """One file of every cell of a data set, in the study's order."""
     return [template.format(**asdict(cell)) for cell in unfold(study) if cell.dataset == dataset]

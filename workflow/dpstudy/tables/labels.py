@@ -11,8 +11,6 @@ def labels_of(tables: Mapping[str, Mapping]) -> dict[str, str]:
 
     It is that of the first table which has one. A label shared by two is left out.
 
-    It is that of the first table which has one. A label shared by two is left out.
-
     Args:
         tables: the config's.
     """
