@@ -67,9 +67,10 @@ def _read(root: str, entry: dict, start: int, end: int) -> np.ndarray:
 
 
 def _measure(name: str, public: np.ndarray, private: np.ndarray) -> None:
+    from dpstudy.data.records import concatenate
     from dpstudy.dedup.basis import fit
     from dpstudy.dedup.compare import compare
-    from dpstudy.dedup.describe import DEFAULT_EMBEDDING, Description, describe_all
+    from dpstudy.dedup.describe import DEFAULT_EMBEDDING, describe_all
     from dpstudy.dedup.distort import changed, changes
     from dpstudy.dedup.rule import Rule
     from dpstudy.features import open_extractor
@@ -84,7 +85,7 @@ def _measure(name: str, public: np.ndarray, private: np.ndarray) -> None:
     print("  unplanted:", {rule: round(100 * count / len(private), 1) for rule, count in unplanted.items()}, flush=True)
     for seed, (change, distort) in enumerate(changes().items()):
         copies = describe_all(changed(private[sample], distort, seed), extractor, DEFAULT_EMBEDDING, False)
-        planted, found = Description.together([theirs, copies]), {}
+        planted, found = concatenate([theirs, copies]), {}
         for rule, each in rules.items():
             pairs = compare(planted, own.take(sample), basis, each)
             hits = pairs.public - len(theirs) == pairs.private

@@ -134,6 +134,7 @@ def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -
             classes=tuple(manifest["classes"]),
             **shards.known_of(shard, manifest),
         )
+        del shard  # features are copied out of it; nothing else of it stays while the next is read
         yield table if keep is None else only(table, keep)
 
 

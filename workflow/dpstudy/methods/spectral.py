@@ -44,7 +44,7 @@ def solve_floored(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.nda
 
     inverse = 1.0 / (np.maximum(values, 0.0) + ridge)
     columns = vectors.T @ turned(right.astype(np.float64).T.copy(), "T")
-    return turned(vectors @ (inverse[:, None] * columns), "N").T.astype(np.float32)
+    return turned(vectors @ (inverse[:, None] * columns), "N").T.astype(np.float32, order="C")
 
 
 def _positive_definite(matrix: np.ndarray) -> bool:
