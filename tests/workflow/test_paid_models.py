@@ -36,12 +36,12 @@ def paid(study, *cells):
     return {name: study.read(name) for name in ("privacy/spent.jsonl", *files)}
 
 
-def update(study):
-    """A library that writes the same records of features, with another manifest, and trains otherwise in no way."""
-    path = study.path / "workflow/dpstudy/features/shards.py"
-    text = path.read_text()
-    assert text.count('"split": split,\n') == 1
-    path.write_text(text.replace('"split": split,\n', '"split": split,\n        "version": 2,\n'))
+def update(study, kind="features"):
+    """A library that writes the same records, with another manifest of shards, and trains otherwise in no way."""
+    path = study.path / f"workflow/dpstudy/{kind}/shards.py"
+    text, made = path.read_text(), "for key in _MANIFEST}"
+    assert text.count(made) == 1
+    path.write_text(text.replace(made, f"{made} | {{'version': 2}}"))
 
 
 def as_an_earlier_version_left_it(study):
@@ -199,8 +199,7 @@ def test_the_seeds_of_a_deep_cell_are_taken_each(finished_seeds, tmp_path, earli
     files |= {f"cells/{CELL}/{name}": b"" for name in ("model.safetensors", "ledger.json", "run.json")}
     files["privacy/spent.jsonl"] = b""
     before = {name: study.read(name) for name in files}
-    path = study.path / "workflow/dpstudy/data/shards.py"
-    path.write_text(path.read_text().replace('"split": split,\n', '"split": split,\n        "version": 2,\n'))
+    update(study, "data")
     assert status(study).startswith("cells: 0 done, 0 stale, 0 missing, 1 kept\n")
     succeeds(study.snakemake("results/summary.csv"))
     assert {name: study.read(name) for name in files} == before

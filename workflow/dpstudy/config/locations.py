@@ -186,13 +186,15 @@ def _missing(config: dict) -> Iterator[tuple[str, Path, str]]:
         if "location" in entry and "download" not in entry:
             path = Path(data_root(config)) / entry["location"]
             if not path.exists():
-                remedy = "put the data there, or set data_root or DPSTUDY_DATA"
-                yield _absent(f"{place}.location", path, f"{_from(path)} does not exist{neighbour(path)}; {remedy}")
+                wrong = (
+                    f"{place}.location: {path}{_from(path)} does not exist{neighbour(path)}; put the data there, or "
+                )
+                yield f"{place}.location", path, f"{wrong}set data_root or DPSTUDY_DATA"
                 continue
             for key in ("table", "mosaic"):
                 if key in entry and not (file := path / entry[key]).is_file() and not files_of(path, entry[key]):
-                    remedy = f"`{key}` names a file in the folder of `location`"
-                    yield _absent(f"{place}.{key}", file, f" does not exist{neighbour(file)}; {remedy}")
+                    wrong = f" does not exist{neighbour(file)}; `{key}` names a file in the folder of `location`"
+                    yield _absent(f"{place}.{key}", file, wrong)
 
 
 def _from(path: Path) -> str:
