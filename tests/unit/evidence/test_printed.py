@@ -79,3 +79,15 @@ def test_a_place_says_whether_its_noise_is_the_printed_one():
     }
     assert found["dp-sgd-resnext", "2"] == PRINTED and found["dp-sgd-simclr", "2"] == CERTIFIED
     assert {noise for (_, epsilon), noise in found.items() if epsilon == "inf"} <= {NONE}
+
+
+def test_cells_stand_beside_numbers_of_their_own_data_set_and_method():
+    datasets = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+    methods = {"dp-ls": "DP-LS", "dp-newton": "DP-Newton", "dp-fc": "DP-FC", "dp-adam": "DP-Adam"}
+    lines, found = all_lines(), of_study("mehta2023-imagenet")
+    assert len(found) > 100
+    for line, beside in found.items():
+        assert {datasets[place.dataset] for place in beside} == {lines[line]["dataset"]}
+        for place in beside:
+            method, _, epochs = place.entry.rpartition("-") if place.entry[-1].isdigit() else (place.entry, "", "1")
+            assert (methods[method], epochs) == (lines[line]["method"], lines[line]["epochs"])

@@ -58,7 +58,9 @@ def _of_spec(spec: dict, study: dict) -> Iterator[tuple[int, tuple[str, str, str
     metric = spec.get("metric", "top1")
     for dataset in spec.get("datasets", [spec["dataset"]] if "dataset" in spec else list(study["datasets"])):
         for parts in parts_of(spec, dataset):
-            if spec.get("style") == "best":  # of all rows of a group, whatever is printed there
+            if spec.get("style") == "best":  # of all rows of a group, whatever the table names there
+                if combine(spec, dataset) is None:
+                    continue
                 parts = (parts[0], *({"published": {}} | part for part in parts[1:]))
             filters = combine(spec, dataset, *parts)
             options = {key: part[key] for part in parts for key in ("features", "entry", "epsilon") if key in part}
