@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -84,7 +85,7 @@ class Rows:
         return self.subjects
 
 
-class Numbered:
+class Numbered(ABC):
     """The base of readers whose rows have one label each and no names but numbers; they define `images`.
 
     Args:
@@ -104,9 +105,9 @@ class Numbered:
         """See `Reader`."""
         return Records(self.rows(pool).ids[indices], self.images(pool, indices), self._labels[pool][indices])
 
+    @abstractmethod
     def images(self, pool: str, indices: np.ndarray) -> np.ndarray | None:
         """The images of `pool` at `indices`: (n, H, W, C) uint8."""
-        raise NotImplementedError
 
 
 class Reader(Protocol):

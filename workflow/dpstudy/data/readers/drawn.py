@@ -1,5 +1,6 @@
 """The bases of readers of synthetic public images: nothing to download, nothing private."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -9,7 +10,7 @@ from dpstudy.data.reader import Rows
 from dpstudy.data.records import Records
 
 
-class Synthetic:
+class Synthetic(ABC):
     """`count` images in one pool, `all`, which `images` makes; image i is of class i modulo their number.
 
     Args:
@@ -32,9 +33,9 @@ class Synthetic:
         indices = np.asarray(indices, np.int64)
         return Records(self._ids(indices), self.images(indices), (indices % len(self.classes)).astype(np.int32))
 
+    @abstractmethod
     def images(self, indices: np.ndarray) -> np.ndarray:
         """(n, H, W, C) uint8."""
-        raise NotImplementedError
 
     def _ids(self, indices: np.ndarray) -> np.ndarray:
         return np.array([f"{self._name}-{index:06d}" for index in indices], dtype=object)
