@@ -15,7 +15,8 @@ from typing import Any
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, decided, lacking, noted, on_both, on_cells, undecided
-from dpstudy.tables.claims.grid import Grid, Place, Triples, Value, highest
+from dpstudy.tables.claims.grid import Triples, Value, highest
+from dpstudy.tables.claims.mehta2023_printed import Grid, Place
 from dpstudy.tables.claims.names import METHODS
 from dpstudy.tables.claims.scores import Printed, Scores, places, up
 from dpstudy.tables.selecting import listed
@@ -115,7 +116,7 @@ def _triples(one: Mapping, known: Any, paper: Printed | None, evidence: Any, fun
     """What a comparison compares; None where a study has none of its data sets, or does not measure it."""
     if "place" in one:
         known = known.at(*one["place"].split("/"))
-    where = _datasets(one.get("datasets", ()), paper, known) if paper else known.places
+    where = _datasets(one.get("datasets", ()), paper, known) if paper else known.datasets
     if not where and ("datasets" in one or "place" in one):
         return None  # a claim about several data sets is judged on those that are there
     if "pairs" in one:
@@ -163,7 +164,7 @@ def _value(spec: Any, dataset: str, paper: Printed, evidence: Any, known: Scores
 
 def _of_methods(one: Mapping, grid: Grid) -> Triples:
     if one.get("without_privacy"):
-        where: Iterable[tuple[object, Place, float]] = ((place, place, math.inf) for place in grid.places)
+        where: Iterable[tuple[object, Place, float]] = ((place, place, math.inf) for place in grid.datasets)
     else:
         within = grid.cells(one.get("from", 0.0), one.get("below", math.inf))
         where = (cell for cell in within if cell[2] <= one.get("up_to", math.inf))
@@ -185,7 +186,7 @@ def _rows(spec: Any, grid: Grid) -> list[tuple[str, int]]:
 def _of_method(spec: Any, grid: Grid, place: Place, epsilon: float) -> Value | None:
     """The best of a method, or of several, over their epochs; of {method, epochs} alone, or {method, but: epochs}."""
     if not isinstance(spec, Mapping):
-        return grid.best(place, epsilon, listed(spec))
+        return grid.best_of(place, epsilon, listed(spec))
     if "epochs" in spec:
-        return grid.get(place, spec["method"], spec["epochs"], epsilon)
-    return grid.best(place, epsilon, [spec["method"]], without=[(spec["method"], spec["but"])])
+        return grid.get(place, (spec["method"], spec["epochs"]), epsilon)
+    return grid.best_of(place, epsilon, [spec["method"]], without=[(spec["method"], spec["but"])])
