@@ -59,13 +59,6 @@ def along_training(scores: Scores) -> Triples:
                 yield f"{run.at}, epoch {point.epochs:g}", point.accuracy, earlier[-1].accuracy
 
 
-def beside_no_privacy(scores: Scores) -> Triples:
-    """(place and finite epsilon, smoothing, no privacy) on CheXpert."""
-    for place in places(scores, CHEXPERT):
-        for e in scores.finite(place, SMOOTHING):
-            yield f"{place} {number(e)}", scores.get(place, SMOOTHING, e), scores.get(place, FREE, math.inf)
-
-
 def label_scores(run: Run, metric: str) -> dict[str, list[float]]:
     """Label -> the metric on it for each seed, where every seed has it."""
     prefix, seeds = f"{LABEL}=", [seed.get("groups", {}) for seed in run.metrics.get("seeds", ())]

@@ -15,15 +15,17 @@ from typing import Any
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, decided, lacking, noted, on_both, on_cells, undecided
-from dpstudy.tables.claims.grid import Triples, Value, highest
+from dpstudy.tables.claims.grid import Triples, Value, highest, number
 from dpstudy.tables.claims.mehta2023_printed import Grid, Place
 from dpstudy.tables.claims.names import METHODS
 from dpstudy.tables.claims.scores import Printed, Scores, places, up
 from dpstudy.tables.selecting import listed
 
-_NAMED = ("role", "best", "printed", "method")  # the key of a side that names roles, or a method
+_NAMED = ("role", "best", "better", "printed", "method")  # the key of a side that names roles, or a method
+_SIDES = ("left", "right")
 _OTHERS = "others"  # a right side of mehta2023: all rows but those of the left side
-_OF_ROLES, _OF_METHODS = {"datasets", "cells", "rising", "at"}, {"up_to", "place", "from", "below"}
+_OF_ROLES, _OF_METHODS = {"datasets", "cells", "rising", "at", "above"}, {"up_to", "place"}
+_BOUNDS = {"from", "above", "below"}  # with one, roles are compared at each finite epsilon within
 Functions = Mapping[str, Callable]
 _NONE: Functions = MappingProxyType({})
 
@@ -80,7 +82,7 @@ def check(name: str, claim: Mapping, paper: str, roles: Sequence[str], functions
         if wrong := sorted((_OF_METHODS if roles else _OF_ROLES) & set(one)):
             refuse(f"comparisons of this paper have no key {wrong[0]!r}")
         cells = one.get("cells", [one])
-        for spec in [cell[key] for cell in cells for key in ("left", "right", "rising") if key in cell]:
+        for spec in [cell[key] for cell in cells for key in (*_SIDES, "rising") if key in cell]:
             if isinstance(spec, Mapping) and ("method" in spec) == bool(roles):
                 refuse(f"{dict(spec)} is for {'mehta2023' if roles else 'other papers'}")
             called = next((spec[key] for key in _NAMED if key in spec), ()) if isinstance(spec, Mapping) else spec
@@ -140,17 +142,34 @@ def _of_roles(one: Mapping, datasets: Sequence[str], paper: Printed, evidence: A
         private = not one.get("without_privacy", False)
         sides = product(listed(one["left"]), listed(one["right"]))
         return [triple for pair in sides for triple in known.pairs(*pair, datasets, private)]
+    value = partial(_value, paper=paper, evidence=evidence, known=known)
     return [
-        (cell.get("at", dataset), *(_value(cell[side], dataset, paper, evidence, known) for side in ("left", "right")))
+        (
+            cell.get("at", name).replace("{epsilon}", number(epsilon)),
+            *(value(cell[side], dataset, epsilon) for side in _SIDES),
+        )
         for dataset in datasets
+        for name, epsilon in _each(one, dataset, known)
         for cell in one.get("cells", [one])
     ]
 
 
-def _value(spec: Any, dataset: str, paper: Printed, evidence: Any, known: Scores) -> Value | None:
-    """A number; {role, epsilon}; {best: role or roles, up_to: epsilon}, over finite epsilons; or {printed: role}, the
-    best that the paper prints, or {printed: role, epsilon}. Numbers of the paper's count beside cells on as many
-    records alone."""
+def _each(one: Mapping, dataset: str, known: Scores) -> list[tuple[str, float]]:
+    """(name, epsilon) of a data set at each finite epsilon within bounds; without bounds of it as a whole."""
+    if not _BOUNDS & set(one):
+        return [(dataset, math.inf)]
+    return [(f"{dataset} {number(epsilon)}", epsilon) for epsilon in known.finite(dataset) if _within(one, epsilon)]
+
+
+def _within(one: Mapping, epsilon: float) -> bool:
+    lowest, highest = one.get("from", 0.0), one.get("up_to", math.inf)
+    return lowest <= epsilon <= highest and one.get("above", 0.0) < epsilon < one.get("below", math.inf)
+
+
+def _value(spec: Any, dataset: str, epsilon: float, paper: Printed, evidence: Any, known: Scores) -> Value | None:
+    """A number; {role, epsilon}; {best: role or roles, up_to: epsilon}, over finite epsilons; {better: role or roles},
+    at this epsilon; or {printed: role}, the best that the paper prints, or {printed: role, epsilon}. Numbers of the
+    paper's count beside cells on as many records alone."""
     if not isinstance(spec, Mapping):
         return paper.level(known, dataset, Value(float(spec)))
     if "printed" in spec:
@@ -159,15 +178,18 @@ def _value(spec: Any, dataset: str, paper: Printed, evidence: Any, known: Scores
         return paper.level(known, dataset, at)
     if "role" in spec:
         return known.get(dataset, spec["role"], float(spec["epsilon"]))
-    return highest(known.best(dataset, role, spec.get("up_to", math.inf)) for role in listed(spec["best"]))
+    if "better" in spec:  # of what was not run it is not known whether it is worse
+        values = [known.get(dataset, role, epsilon) for role in listed(spec["better"])]
+        return highest(values) if all(values) else None
+    most = epsilon if spec.get("up_to") == "ε" else spec.get("up_to", math.inf)
+    return highest(known.best(dataset, role, most) for role in listed(spec["best"]))
 
 
 def _of_methods(one: Mapping, grid: Grid) -> Triples:
     if one.get("without_privacy"):
         where: Iterable[tuple[object, Place, float]] = ((place, place, math.inf) for place in grid.datasets)
     else:
-        within = grid.cells(one.get("from", 0.0), one.get("below", math.inf))
-        where = (cell for cell in within if cell[2] <= one.get("up_to", math.inf))
+        where = (cell for cell in grid.cells() if _within(one, cell[2]))
     left, right = one["left"], one["right"]
     for name, place, epsilon in where:
         if right == _OTHERS:

@@ -112,11 +112,11 @@ class Scores:
         """The data sets, in order."""
         return list(dict.fromkeys(dataset for dataset, _, _ in self.values))
 
-    def epsilons(self, dataset: str, role: str) -> list[float]:
-        """The epsilons at which a role has a number, ascending."""
-        return sorted(key[2] for key in self.values if key[:2] == (dataset, role))
+    def epsilons(self, dataset: str, role: str | None = None) -> list[float]:
+        """The epsilons at which a role, or any, has a number, ascending."""
+        return sorted({key[2] for key in self.values if key[0] == dataset and role in (None, key[1])})
 
-    def finite(self, dataset: str, role: str) -> list[float]:
+    def finite(self, dataset: str, role: str | None = None) -> list[float]:
         """The finite of these epsilons."""
         return [epsilon for epsilon in self.epsilons(dataset, role) if not math.isinf(epsilon)]
 
