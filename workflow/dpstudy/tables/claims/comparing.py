@@ -41,19 +41,20 @@ def finding(claim: Mapping, paper: Printed | None, evidence: Any, functions: Fun
     printed, told = claim.get("printed", ""), functions[claim["told"]] if "told" in claim else lambda evidence: ""
     if "open" in claim:
         return noted(undecided(claim["open"], printed), here=told(evidence))
-    if "computed" in claim:
-        true, printed = functions[claim["computed"]](evidence)
-        if not true:
-            return decided(False, COMPUTED, printed)
+    true, printed = functions[claim["computed"]](evidence) if "computed" in claim else (True, printed)
     parts = partial(_parts, paper=paper, evidence=evidence, functions=functions)
-    compared = partial(parts, _several(claim, "compare"))
-    if "cells_alone" in claim:
+    compared, beside = (partial(parts, _several(claim, key)) for key in ("compare", "beside"))
+    if not true or "compare" not in claim:
+        found = decided(true, COMPUTED, "")
+    elif "cells_alone" in claim:
         found = on_cells(compared(evidence.ours), claim["cells_alone"])
     else:
         missing = lacking(claim["roles"]) if "roles" in claim else claim.get("missing")
         found = on_both(evidence, compared, claim.get("about_the_tables", False), missing)
-    beside = [str(part) for part in parts(_several(claim, "beside"), evidence.ours) if part.counted]
-    return noted(found, printed, ". ".join(filter(None, [*beside, told(evidence)])))
+    of_printed, of_ours = (
+        ". ".join(str(part) for part in beside(known) if part.counted) for known in (evidence.printed, evidence.ours)
+    )
+    return noted(noted(found, printed, of_ours), of_printed, told(evidence))
 
 
 def check(name: str, claim: Mapping, paper: str, roles: Sequence[str], functions: Iterable[str] = ()) -> None:

@@ -86,14 +86,15 @@ def judges(paper: str) -> dict[str, Callable[[Any], Finding]]:
 def _judge_of(paper: str, claim: str, row: dict) -> Callable[[Any], Finding]:
     name = claim.replace("-", "_")
     candidates = {vars(module)[name] for module in PAPERS[paper] if name in vars(module)}  # one may use another's
-    if "compare" in row or "open" in row:
+    if {"compare", "computed", "open"} & set(row):
         printed, functions = gather.PAPERS.get(paper), _functions(paper)
         comparing.check(claim, row, paper, (*ROLES[paper], *printed.cited) if printed else (), functions)
         candidates.add(partial(comparing.finding, row, printed, functions=functions))
     if len(candidates) != 1:
         raise StudyError(
-            f"{paper}.yaml: {len(candidates)} judges of the claim {claim!r}; each needs one: `compare` or `open` in "
-            f"its entry, or a function of the name {name} in a module of dpstudy.tables.claims that `judge.PAPERS` has"
+            f"{paper}.yaml: {len(candidates)} judges of the claim {claim!r}; each needs one: `compare`, `computed` or "
+            f"`open` in its entry, or a function of the name {name} in a module of dpstudy.tables.claims that "
+            "`judge.PAPERS` has"
         )
     return candidates.pop()
 
