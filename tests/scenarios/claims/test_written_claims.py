@@ -64,6 +64,15 @@ def found(**claim):
             {"over": "x", "datasets": ["MNIST"], "cells": [{"at": "here", "left": 10, "right": {"best": "cnn"}}]},
             "1 against (here)",
         ),
+        ({"over": "x", "above": 1, "left": "linear", "right": "cnn"}, "x: 1 of 2 for, 0 ties, 1 against (MNIST 2)"),
+        (
+            {"over": "x", "at": "at {epsilon}", "left": {"better": "cnn"}, "right": {"better": ["linear", "cnn"]}},
+            "x: 0 of 3 for, 1 ties, 2 against (at 1, at 2)",
+        ),
+        (
+            {"over": "x", "from": 2, "left": {"better": "cnn"}, "right": {"best": "linear", "up_to": "ε"}},
+            "x: 1 of 2 for, 0 ties, 1 against (CIFAR-10 2)",
+        ),
     ],
 )
 def test_each_way_of_comparing_counts_what_it_says(comparison, told):

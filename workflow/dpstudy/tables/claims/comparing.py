@@ -25,7 +25,6 @@ _NAMED = ("role", "best", "better", "printed", "method")  # the key of a side th
 _SIDES = ("left", "right")
 _OTHERS = "others"  # a right side of mehta2023: all rows but those of the left side
 _OF_ROLES, _OF_METHODS = {"datasets", "cells", "rising", "at", "above"}, {"up_to", "place"}
-_BOUNDS = {"from", "above", "below"}  # with one, roles are compared at each finite epsilon within
 Functions = Mapping[str, Callable]
 _NONE: Functions = MappingProxyType({})
 
@@ -140,9 +139,9 @@ def _of_roles(one: Mapping, datasets: Sequence[str], paper: Printed, evidence: A
     if "rising" in one:
         return up(known.in_order(one["rising"]))
     if "cells" not in one and not isinstance(one["left"], Mapping):
-        private = not one.get("without_privacy", False)
+        wanted = math.isinf if one.get("without_privacy") else partial(_within, one)
         sides = product(listed(one["left"]), listed(one["right"]))
-        return [triple for pair in sides for triple in known.pairs(*pair, datasets, private)]
+        return [triple for pair in sides for triple in known.pairs(*pair, datasets, wanted)]
     value = partial(_value, paper=paper, evidence=evidence, known=known)
     return [
         (
@@ -150,21 +149,22 @@ def _of_roles(one: Mapping, datasets: Sequence[str], paper: Printed, evidence: A
             *(value(cell[side], dataset, epsilon) for side in _SIDES),
         )
         for dataset in datasets
-        for name, epsilon in _each(one, dataset, known)
         for cell in one.get("cells", [one])
+        for name, epsilon in _each({**one, **cell}, dataset, known)
     ]
 
 
 def _each(one: Mapping, dataset: str, known: Scores) -> list[tuple[str, float]]:
-    """(name, epsilon) of a data set at each finite epsilon within bounds; without bounds of it as a whole."""
-    if not _BOUNDS & set(one):
+    """(name, epsilon) of a data set at each finite epsilon where a side is `better`, else of it as a whole."""
+    if not any("better" in one[side] for side in _SIDES if isinstance(one[side], Mapping)):
         return [(dataset, math.inf)]
     return [(f"{dataset} {number(epsilon)}", epsilon) for epsilon in known.finite(dataset) if _within(one, epsilon)]
 
 
 def _within(one: Mapping, epsilon: float) -> bool:
-    lowest, highest = one.get("from", 0.0), one.get("up_to", math.inf)
-    return lowest <= epsilon <= highest and one.get("above", 0.0) < epsilon < one.get("below", math.inf)
+    """Whether a comparison is about a finite epsilon."""
+    above, below = one.get("above", 0.0), one.get("below", math.inf)
+    return one.get("from", 0.0) <= epsilon <= one.get("up_to", math.inf) and above < epsilon < below
 
 
 def _value(spec: Any, dataset: str, epsilon: float, paper: Printed, evidence: Any, known: Scores) -> Value | None:

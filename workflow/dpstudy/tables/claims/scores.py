@@ -125,12 +125,12 @@ class Scores:
         return highest(self.values[dataset, role, e] for e in self.finite(dataset, role) if e <= most)
 
     def pairs(
-        self, left: str, right: str, datasets: Sequence[str] = (), private: bool = True
+        self, left: str, right: str, datasets: Sequence[str] = (), at: Callable[[float], bool] = math.isfinite
     ) -> Iterator[tuple[str, Value, Value]]:
-        """(name, left, right) wherever two roles have a number at the same data set and (finite) epsilon."""
+        """(name, left, right) wherever two roles have a number at one data set and epsilon that is wanted (finite)."""
         for (dataset, role, epsilon), value in self.values.items():
             other = self.get(dataset, right, epsilon)
-            wanted = role == left and (not datasets or dataset in datasets) and math.isinf(epsilon) != private
+            wanted = role == left and (not datasets or dataset in datasets) and at(epsilon)
             if wanted and other is not None:
                 yield f"{dataset} {number(epsilon)}", value, other
 
