@@ -13,9 +13,9 @@ from dpstudy.tables.claims.de2022_printed import (
     RECORDS,
     printed_scores,
 )
+from dpstudy.tables.claims.gather import Evidence
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import judges
-from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from tests.scenarios.claims.agreeing_study import moved

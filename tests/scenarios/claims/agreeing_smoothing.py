@@ -3,9 +3,9 @@
 import math
 
 from dpstudy.tables.claims.anon_smoothing_printed import PAPER, printed_scores
+from dpstudy.tables.claims.gather import Evidence
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import judges
-from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
 from dpstudy.tables.published import RESULTS, published_rows
 

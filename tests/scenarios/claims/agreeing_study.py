@@ -3,10 +3,10 @@
 import dataclasses
 import math
 
+from dpstudy.tables.claims.gather import Evidence
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import judges
 from dpstudy.tables.claims.names import MODELS
-from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
 from dpstudy.tables.claims.tramer2021_printed import PAPER, PRIOR, RECORDS, printed_scores
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows

@@ -12,7 +12,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json, write_table
 from dpstudy.evaluation.summary import cell_name, write_summary
 from dpstudy.tables.build import build_table
-from dpstudy.tables.claims.role_evidence import gather
+from dpstudy.tables.claims.gather import gather
 from dpstudy.tables.results import Results
 from dpstudy.tables.styles.tables import claims
 from tests.scenarios.claims.agreeing_smoothing import audit

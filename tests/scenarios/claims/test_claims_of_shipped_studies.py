@@ -5,10 +5,10 @@ import pytest
 from dpstudy.config.cells import unfold
 from dpstudy.config.loading import read_study
 from dpstudy.tables.claims import de2022_printed, tramer2021_printed
+from dpstudy.tables.claims.gather import Evidence
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import judges
 from dpstudy.tables.claims.names import roles_of
-from dpstudy.tables.claims.role_evidence import Evidence
 from dpstudy.tables.claims.scores import Point, Run, Scores
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from tests.workflow.conftest import ROOT

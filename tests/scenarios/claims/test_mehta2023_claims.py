@@ -8,10 +8,11 @@ import pytest
 from dpstudy.core.errors import StudyError
 from dpstudy.tables.claims import mehta2023_accuracy as accuracies
 from dpstudy.tables.claims import mehta2023_settings as settings
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED, Cell, Evidence, Part
-from dpstudy.tables.claims.gather import printed_grid
-from dpstudy.tables.claims.grid import Grid, Place, Value, average, compare
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, PRINTED, Part
+from dpstudy.tables.claims.grid import Value, average, compare
 from dpstudy.tables.claims.judge import judge, judges
+from dpstudy.tables.claims.mehta2023_printed import Grid, Place, printed_scores
+from dpstudy.tables.claims.scores import Evidence, Run
 from dpstudy.tables.published import HYPERPARAMETERS, RESULTS, published_rows
 from tests.scenarios.claims.left_over import found_in, judging
 
@@ -31,7 +32,7 @@ def name_of(claim):
 def ours(accuracy, error=0.05, datasets=("CIFAR-10", "CIFAR-100"), order=ORDER):
     """A grid of our cells; `accuracy(method, epochs, epsilon, pretraining)` in percent."""
     values = {
-        (Place(dataset, label), method, epochs, float(epsilon)): Value(
+        (Place(dataset, label), (method, epochs), float(epsilon)): Value(
             accuracy(method, epochs, float(epsilon), label), error
         )
         for dataset in datasets
@@ -40,11 +41,11 @@ def ours(accuracy, error=0.05, datasets=("CIFAR-10", "CIFAR-100"), order=ORDER):
         for epochs in steps
         for epsilon in EPSILONS
     }
-    return Grid(values, order, {"CIFAR-10": 10, "CIFAR-100": 100, "ImageNet-1k": 1000})
+    return Grid(values, order=order)
 
 
 def evidence(grid=None, rows=ROWS, hyperparameters=SETTINGS, cells=()):
-    return Evidence(printed_grid(rows), grid or Grid({}), rows, hyperparameters, cells)
+    return Evidence(printed_scores(rows), grid or Grid({}, cells), hyperparameters, rows)
 
 
 def reversed_grid(grid):
@@ -237,9 +238,14 @@ def test_a_verdict_turns_when_a_printed_setting_does(claim, changed):
     assert claim(evidence()).verdict == HOLDS and claim(evidence(hyperparameters=changed)).verdict == FAILS
 
 
+def cell(method, epochs, epsilon, events, hyperparameters):
+    documents = {"hyperparameters": hyperparameters}, {"events": events}
+    return Run("CIFAR-10", method, "entry", epsilon, 50_000, Value(50.0), *documents, epochs=epochs)
+
+
 def run(method, epochs, epsilon="1", count=None, sampling="none", **hyperparameters):
     event = {"name": "gradient", "count": count or epochs, "sampling": sampling}
-    return Cell(method, epochs, float(epsilon), {"events": [event]}, hyperparameters)
+    return cell(method, epochs, float(epsilon), [event], hyperparameters)
 
 
 def test_settings_are_decided_by_our_cells():
@@ -255,7 +261,7 @@ def test_settings_are_decided_by_our_cells():
     assert verdict(settings.initialisation, run("DP-FC", 1, variant="published")) == (HOLDS, CELLS)
     assert verdict(settings.initialisation, run("DP-FC", 1, variant="improved")) == (FAILS, CELLS)
     assert verdict(settings.initialisation, run("DP-Adam", 1, loss="sigmoid", bias="learned")) == (FAILS, CELLS)
-    free = Cell("DP-LS", 1, math.inf, {"events": []}, {})
+    free = cell("DP-LS", 1, math.inf, [], {})
     assert "1 of 1 cells" in settings.deltas(evidence(cells=[free])).here
     assert verdict(settings.deltas, run("DP-Adam", 1, "inf"))[0] == FAILS
 
@@ -288,11 +294,11 @@ def test_when_a_difference_counts(left, right, sign):
 
 def test_there_is_no_best_of_several_methods_where_one_was_not_run():
     place = Place("CIFAR-10", "Lite1")
-    values = {(place, "DP-Adam", 10, 1.0): Value(70.0), (place, "DP-Adam", 100, 1.0): Value(80.0)}
-    assert Grid(values).best(place, 1.0, ["DP-Adam"]).mean == 80.0
-    assert Grid(values).best(place, 1.0, ["DP-Newton", "DP-Adam"]) is None
-    both = values | {(place, "DP-Newton", 1, 1.0): Value(75.0)}
-    assert Grid(both).best(place, 1.0, ["DP-Newton", "DP-Adam"]).mean == 80.0
+    values = {(place, ("DP-Adam", 10), 1.0): Value(70.0), (place, ("DP-Adam", 100), 1.0): Value(80.0)}
+    assert Grid(values).best_of(place, 1.0, ["DP-Adam"]).mean == 80.0
+    assert Grid(values).best_of(place, 1.0, ["DP-Newton", "DP-Adam"]) is None
+    both = values | {(place, ("DP-Newton", 1), 1.0): Value(75.0)}
+    assert Grid(both).best_of(place, 1.0, ["DP-Newton", "DP-Adam"]).mean == 80.0
 
 
 def test_no_difference_is_formed_with_a_bound():

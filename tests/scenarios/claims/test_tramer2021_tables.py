@@ -14,9 +14,9 @@ from dpstudy.core.files import read_json, write_json, write_table
 from dpstudy.evaluation.summary import cell_name, write_summary
 from dpstudy.tables.build import build_table
 from dpstudy.tables.claims.finding import OPEN
+from dpstudy.tables.claims.gather import gather
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import judge_study
-from dpstudy.tables.claims.role_evidence import gather
 from dpstudy.tables.results import Results
 from dpstudy.tables.styles.tables import claims, parameters
 from dpstudy.tuning.trials import Trial, write_trials

@@ -11,12 +11,13 @@ import yaml
 from dpstudy.core.errors import StudyError
 from dpstudy.tables import published
 from dpstudy.tables.claims.comparing import check, finding
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN, Evidence
-from dpstudy.tables.claims.grid import Grid, Place, Triples, Value
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, OPEN
+from dpstudy.tables.claims.gather import PAPERS
+from dpstudy.tables.claims.grid import Triples, Value
 from dpstudy.tables.claims.judge import PAPERS as MODULES
 from dpstudy.tables.claims.judge import judge
-from dpstudy.tables.claims.role_evidence import PAPERS
-from dpstudy.tables.claims.scores import Scores
+from dpstudy.tables.claims.mehta2023_printed import Grid, Place
+from dpstudy.tables.claims.scores import Evidence, Scores
 from tests.scenarios.claims.agreeing_study import evidence, run
 
 TRAMER = PAPERS["tramer2021"]
@@ -62,6 +63,15 @@ def found(**claim):
         (
             {"over": "x", "datasets": ["MNIST"], "cells": [{"at": "here", "left": 10, "right": {"best": "cnn"}}]},
             "1 against (here)",
+        ),
+        ({"over": "x", "above": 1, "left": "linear", "right": "cnn"}, "x: 1 of 2 for, 0 ties, 1 against (MNIST 2)"),
+        (
+            {"over": "x", "at": "at {epsilon}", "left": {"better": "cnn"}, "right": {"better": ["linear", "cnn"]}},
+            "x: 0 of 3 for, 1 ties, 2 against (at 1, at 2)",
+        ),
+        (
+            {"over": "x", "from": 2, "left": {"better": "cnn"}, "right": {"best": "linear", "up_to": "ε"}},
+            "x: 1 of 2 for, 0 ties, 1 against (CIFAR-10 2)",
         ),
     ],
 )
@@ -157,7 +167,7 @@ def test_no_function_that_forms_pairs_or_computes_is_left_over(paper):
 def test_methods_are_compared_with_all_others_at_a_place_and_within_epsilons():
     values = {("DP-FC", 1): 70.0, ("DP-FC", 10): 80.0, ("DP-LS", 1): 75.0}
     places = [Place("CIFAR-10", "net"), Place("CIFAR-10", "other"), Place("CIFAR-100", "net")]
-    grid = Grid({(p, *row, e): Value(v, 0.1) for p in places for row, v in values.items() for e in (1.0, 2.0, 8.0)})
+    grid = Grid({(p, row, e): Value(v, 0.1) for p in places for row, v in values.items() for e in (1.0, 2.0, 8.0)})
 
     def told(**comparison):
         entry = {"compare": {"over": "x", "left": "DP-FC", "right": "others"} | comparison}
@@ -172,7 +182,7 @@ def test_methods_are_compared_with_all_others_at_a_place_and_within_epsilons():
 def test_methods_are_compared_at_their_best_or_at_some_epochs():
     place = Place("CIFAR-10", "net")
     values = {("DP-FC", 1): 70.0, ("DP-FC", 10): 80.0, ("DP-LS", 1): 75.0}
-    grid = Grid({(place, *row, e): Value(v + (e == 8), 0.1) for row, v in values.items() for e in (1.0, 8.0)})
+    grid = Grid({(place, row, e): Value(v + (e == 8), 0.1) for row, v in values.items() for e in (1.0, 8.0)})
 
     def told(**comparison):
         known = Evidence(Grid({}), grid)

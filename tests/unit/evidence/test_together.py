@@ -11,8 +11,9 @@ from dpstudy.evidence.measured import Measured
 from dpstudy.evidence.together import NotRecordedError, judged_together
 from dpstudy.evidence.verdicts import Verdict, may_judge, pool
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
-from dpstudy.tables.claims.grid import Grid, Place, Value
+from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import printed_claim
+from dpstudy.tables.claims.mehta2023_printed import Grid, Place
 from dpstudy.tables.published import claims_of
 from tests.unit.evidence.test_verdicts import OVER_CNNS, PATE, STUDY
 
@@ -145,9 +146,9 @@ def test_methods_are_compared_by_recorded_accuracies_too():
 
 def test_best_of_all_needs_all():
     whole, place = {("LS", 1): 80.0, ("Newton", 1): 70.0}, Place("CIFAR-10", "Small")
-    values = {(place, *row, 0.5): Value(mean) for row, mean in whole.items()}
+    values = {(place, row, 0.5): Value(mean) for row, mean in whole.items()}
     assert [one.number for one in Grid(values).leading(place, 0.5, [("LS", 1)])] == [80.0, 70.0]
-    more = Grid(values | {(place, "FC", 1, 1.0): Value(90.0)})  # was not run at 0.5
+    more = Grid(values | {(place, ("FC", 1), 1.0): Value(90.0)})  # was not run at 0.5
     assert more.leading(place, 0.5, [("LS", 1)]) == (Value(80.0), None)
 
 

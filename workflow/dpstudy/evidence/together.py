@@ -2,20 +2,19 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from dpstudy.evaluation.metrics import metric_of
-from dpstudy.evaluation.summary import cell_name
 from dpstudy.evidence.measured import FULL, Measured
 from dpstudy.evidence.verdicts import Verdict, may_judge
 from dpstudy.plan.documents import claims_table
 from dpstudy.plan.targets import axes
-from dpstudy.tables.claims.finding import CELLS, OPEN, UNDECIDED, Cell
-from dpstudy.tables.claims.gather import of_accuracies
+from dpstudy.tables.claims.finding import CELLS, OPEN, UNDECIDED
+from dpstudy.tables.claims.gather import PAPERS, Place, evidence_of, of_methods, places
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.judge import claims_rows, judges
-from dpstudy.tables.claims.role_evidence import PAPERS, evidence_of, places
-from dpstudy.tables.claims.scores import Run, keeps
+from dpstudy.tables.claims.scores import Evidence, Run, keeps
 from dpstudy.tables.published import claims_of
 
 MEHTA2023 = "mehta2023"
@@ -55,10 +54,10 @@ def judged_together(studies: Iterable[Mapping], measured: Iterable[Measured]) ->
     pairs_by_paper: dict[tuple[str, str, str], list[tuple[Run, Measured]]] = {}
     specs: dict[tuple[str, str], Mapping] = {}
     for study in studies:
-        for paper, printed in PAPERS.items():
+        for paper in PAPERS:
             if table := claims_table(dict(study), paper):
                 spec = study["tables"][table]
-                for place in places(spec, study["epsilons"], printed.by_backbone):
+                for place in places(table, spec, axes(dict(study))):
                     if line := lines.get((study["study"], *place.cell, spec.get("metric", "top1"))):
                         alone = "" if line.kind == FULL else line.study
                         group = pairs_by_paper.setdefault((paper, alone, line.kind), [])
@@ -97,12 +96,17 @@ def _of_methods(study: Mapping, lines: Sequence[Measured], specs: dict[tuple[str
     for kind in dict.fromkeys(line.kind for line in own):
         spec = specs[MEHTA2023, "" if kind == FULL else study["study"]] = study["tables"][table]
         of_kind = [line for line in own if line.kind == kind and keeps(_documents(line)[-1], float(line.epsilon))]
-        known = {cell_name(line.dataset, line.features, line.entry, line.epsilon): _value(line) for line in of_kind}
-        evidence = of_accuracies(table, spec, axes(dict(study)), known, cast("Sequence[Cell]", _Recorded()))
+        evidence = of_methods(table, spec, axes(dict(study)), partial(_runs, of_kind))
         yield from _verdicts(MEHTA2023, study["study"], kind, evidence, of_kind)
 
 
-def _verdicts(paper: str, names: str, kind: str, evidence: Any, lines: Sequence[Measured]) -> Iterator[Verdict]:
+def _runs(lines: Iterable[Measured], places: Iterable[Place]) -> list[Run]:
+    """Those of some cells that were recorded."""
+    by_cell = {line.key[1:5]: line for line in lines}
+    return [place.run(*_documents(by_cell[place.cell])) for place in places if place.cell in by_cell]
+
+
+def _verdicts(paper: str, names: str, kind: str, evidence: Evidence, lines: Sequence[Measured]) -> Iterator[Verdict]:
     claims = claims_of(paper)
     what = "; ".join(dict.fromkeys(line.what for line in lines if line.what))
     for name, judge in judges(paper).items():

@@ -15,7 +15,7 @@ from dpstudy.evaluation.groups import gap
 from dpstudy.evaluation.judge import LABEL
 from dpstudy.tables.claims.anon_smoothing_printed import CHEXPERT, CIFAR10, DP_SGD, FREE, RECORDS, SMOOTHING
 from dpstudy.tables.claims.anon_smoothing_privacy import audited
-from dpstudy.tables.claims.finding import CELLS, MEASUREMENT, Finding, Part, decided, undecided
+from dpstudy.tables.claims.finding import CELLS, MEASUREMENT, Finding, decided, undecided
 from dpstudy.tables.claims.grid import Triples, Value, average, number
 from dpstudy.tables.claims.scores import Evidence, Run, Scores, matched, places, value_of
 from dpstudy.tables.grouping import grouped
@@ -24,21 +24,6 @@ from dpstudy.tables.published import LEAKS, published_rows
 _AT = 8.0  # the epsilon at which subgroups are compared
 _SETTINGS = {"projected_dim": 64, "margin": 10, "batch_size": 4096, "neighbours": 5}
 _CLASSES = {CIFAR10: 10, CHEXPERT: 5}
-
-
-def dp_sgd_as_printed(evidence: Evidence) -> tuple[bool, str]:
-    """What backbones cost DP-SGD by the printed numbers, which refutes nothing of smoothing."""
-    return True, _of_dp_sgd(evidence.printed)
-
-
-def dp_sgd_here(evidence: Evidence) -> str:
-    """The same by our cells."""
-    return _of_dp_sgd(evidence.ours)
-
-
-def _of_dp_sgd(scores: Scores) -> str:
-    part = Part.of("DP-SGD: cost on a backbone over that on the next larger", costs_of_backbones(scores, DP_SGD))
-    return f"Beside it {part}" if part.counted else ""
 
 
 def costs_of_backbones(scores: Scores, role: str) -> Triples:
@@ -57,13 +42,6 @@ def along_training(scores: Scores) -> Triples:
         for point in run.curve if run.private and run.data == CHEXPERT else ():
             if earlier := [one for one in other.curve if one.epochs <= point.epochs]:
                 yield f"{run.at}, epoch {point.epochs:g}", point.accuracy, earlier[-1].accuracy
-
-
-def beside_no_privacy(scores: Scores) -> Triples:
-    """(place and finite epsilon, smoothing, no privacy) on CheXpert."""
-    for place in places(scores, CHEXPERT):
-        for e in scores.finite(place, SMOOTHING):
-            yield f"{place} {number(e)}", scores.get(place, SMOOTHING, e), scores.get(place, FREE, math.inf)
 
 
 def label_scores(run: Run, metric: str) -> dict[str, list[float]]:

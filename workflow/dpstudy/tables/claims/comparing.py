@@ -15,14 +15,16 @@ from typing import Any
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.tables.claims.finding import COMPUTED, Finding, Part, decided, lacking, noted, on_both, on_cells, undecided
-from dpstudy.tables.claims.grid import Grid, Place, Triples, Value, highest
+from dpstudy.tables.claims.grid import Triples, Value, highest, number
+from dpstudy.tables.claims.mehta2023_printed import Grid, Place
 from dpstudy.tables.claims.names import METHODS
 from dpstudy.tables.claims.scores import Printed, Scores, places, up
 from dpstudy.tables.selecting import listed
 
-_NAMED = ("role", "best", "printed", "method")  # the key of a side that names roles, or a method
+_NAMED = ("role", "best", "better", "printed", "method")  # the key of a side that names roles, or a method
+_SIDES = ("left", "right")
 _OTHERS = "others"  # a right side of mehta2023: all rows but those of the left side
-_OF_ROLES, _OF_METHODS = {"datasets", "cells", "rising", "at"}, {"up_to", "place", "from", "below"}
+_OF_ROLES, _OF_METHODS = {"datasets", "cells", "rising", "at", "above"}, {"up_to", "place"}
 Functions = Mapping[str, Callable]
 _NONE: Functions = MappingProxyType({})
 
@@ -38,19 +40,20 @@ def finding(claim: Mapping, paper: Printed | None, evidence: Any, functions: Fun
     printed, told = claim.get("printed", ""), functions[claim["told"]] if "told" in claim else lambda evidence: ""
     if "open" in claim:
         return noted(undecided(claim["open"], printed), here=told(evidence))
-    if "computed" in claim:
-        true, printed = functions[claim["computed"]](evidence)
-        if not true:
-            return decided(False, COMPUTED, printed)
+    true, printed = functions[claim["computed"]](evidence) if "computed" in claim else (True, printed)
     parts = partial(_parts, paper=paper, evidence=evidence, functions=functions)
-    compared = partial(parts, _several(claim, "compare"))
-    if "cells_alone" in claim:
+    compared, beside = (partial(parts, _several(claim, key)) for key in ("compare", "beside"))
+    if not true or "compare" not in claim:
+        found = decided(true, COMPUTED, "")
+    elif "cells_alone" in claim:
         found = on_cells(compared(evidence.ours), claim["cells_alone"])
     else:
         missing = lacking(claim["roles"]) if "roles" in claim else claim.get("missing")
         found = on_both(evidence, compared, claim.get("about_the_tables", False), missing)
-    beside = [str(part) for part in parts(_several(claim, "beside"), evidence.ours) if part.counted]
-    return noted(found, printed, ". ".join(filter(None, [*beside, told(evidence)])))
+    of_printed, of_ours = (
+        ". ".join(str(part) for part in beside(known) if part.counted) for known in (evidence.printed, evidence.ours)
+    )
+    return noted(noted(found, printed, of_ours), of_printed, told(evidence))
 
 
 def check(name: str, claim: Mapping, paper: str, roles: Sequence[str], functions: Iterable[str] = ()) -> None:
@@ -79,7 +82,7 @@ def check(name: str, claim: Mapping, paper: str, roles: Sequence[str], functions
         if wrong := sorted((_OF_METHODS if roles else _OF_ROLES) & set(one)):
             refuse(f"comparisons of this paper have no key {wrong[0]!r}")
         cells = one.get("cells", [one])
-        for spec in [cell[key] for cell in cells for key in ("left", "right", "rising") if key in cell]:
+        for spec in [cell[key] for cell in cells for key in (*_SIDES, "rising") if key in cell]:
             if isinstance(spec, Mapping) and ("method" in spec) == bool(roles):
                 refuse(f"{dict(spec)} is for {'mehta2023' if roles else 'other papers'}")
             called = next((spec[key] for key in _NAMED if key in spec), ()) if isinstance(spec, Mapping) else spec
@@ -115,7 +118,7 @@ def _triples(one: Mapping, known: Any, paper: Printed | None, evidence: Any, fun
     """What a comparison compares; None where a study has none of its data sets, or does not measure it."""
     if "place" in one:
         known = known.at(*one["place"].split("/"))
-    where = _datasets(one.get("datasets", ()), paper, known) if paper else known.places
+    where = _datasets(one.get("datasets", ()), paper, known) if paper else known.datasets
     if not where and ("datasets" in one or "place" in one):
         return None  # a claim about several data sets is judged on those that are there
     if "pairs" in one:
@@ -136,20 +139,38 @@ def _of_roles(one: Mapping, datasets: Sequence[str], paper: Printed, evidence: A
     if "rising" in one:
         return up(known.in_order(one["rising"]))
     if "cells" not in one and not isinstance(one["left"], Mapping):
-        private = not one.get("without_privacy", False)
+        wanted = math.isinf if one.get("without_privacy") else partial(_within, one)
         sides = product(listed(one["left"]), listed(one["right"]))
-        return [triple for pair in sides for triple in known.pairs(*pair, datasets, private)]
+        return [triple for pair in sides for triple in known.pairs(*pair, datasets, wanted)]
+    value = partial(_value, paper=paper, evidence=evidence, known=known)
     return [
-        (cell.get("at", dataset), *(_value(cell[side], dataset, paper, evidence, known) for side in ("left", "right")))
+        (
+            cell.get("at", name).replace("{epsilon}", number(epsilon)),
+            *(value(cell[side], dataset, epsilon) for side in _SIDES),
+        )
         for dataset in datasets
         for cell in one.get("cells", [one])
+        for name, epsilon in _each({**one, **cell}, dataset, known)
     ]
 
 
-def _value(spec: Any, dataset: str, paper: Printed, evidence: Any, known: Scores) -> Value | None:
-    """A number; {role, epsilon}; {best: role or roles, up_to: epsilon}, over finite epsilons; or {printed: role}, the
-    best that the paper prints, or {printed: role, epsilon}. Numbers of the paper's count beside cells on as many
-    records alone."""
+def _each(one: Mapping, dataset: str, known: Scores) -> list[tuple[str, float]]:
+    """(name, epsilon) of a data set at each finite epsilon where a side is `better`, else of it as a whole."""
+    if not any("better" in one[side] for side in _SIDES if isinstance(one[side], Mapping)):
+        return [(dataset, math.inf)]
+    return [(f"{dataset} {number(epsilon)}", epsilon) for epsilon in known.finite(dataset) if _within(one, epsilon)]
+
+
+def _within(one: Mapping, epsilon: float) -> bool:
+    """Whether a comparison is about a finite epsilon."""
+    above, below = one.get("above", 0.0), one.get("below", math.inf)
+    return one.get("from", 0.0) <= epsilon <= one.get("up_to", math.inf) and above < epsilon < below
+
+
+def _value(spec: Any, dataset: str, epsilon: float, paper: Printed, evidence: Any, known: Scores) -> Value | None:
+    """A number; {role, epsilon}; {best: role or roles, up_to: epsilon}, over finite epsilons; {better: role or roles},
+    at this epsilon; or {printed: role}, the best that the paper prints, or {printed: role, epsilon}. Numbers of the
+    paper's count beside cells on as many records alone."""
     if not isinstance(spec, Mapping):
         return paper.level(known, dataset, Value(float(spec)))
     if "printed" in spec:
@@ -158,15 +179,18 @@ def _value(spec: Any, dataset: str, paper: Printed, evidence: Any, known: Scores
         return paper.level(known, dataset, at)
     if "role" in spec:
         return known.get(dataset, spec["role"], float(spec["epsilon"]))
-    return highest(known.best(dataset, role, spec.get("up_to", math.inf)) for role in listed(spec["best"]))
+    if "better" in spec:  # of what was not run it is not known whether it is worse
+        values = [known.get(dataset, role, epsilon) for role in listed(spec["better"])]
+        return highest(values) if all(values) else None
+    most = epsilon if spec.get("up_to") == "ε" else spec.get("up_to", math.inf)
+    return highest(known.best(dataset, role, most) for role in listed(spec["best"]))
 
 
 def _of_methods(one: Mapping, grid: Grid) -> Triples:
     if one.get("without_privacy"):
-        where: Iterable[tuple[object, Place, float]] = ((place, place, math.inf) for place in grid.places)
+        where: Iterable[tuple[object, Place, float]] = ((place, place, math.inf) for place in grid.datasets)
     else:
-        within = grid.cells(one.get("from", 0.0), one.get("below", math.inf))
-        where = (cell for cell in within if cell[2] <= one.get("up_to", math.inf))
+        where = (cell for cell in grid.cells() if _within(one, cell[2]))
     left, right = one["left"], one["right"]
     for name, place, epsilon in where:
         if right == _OTHERS:
@@ -185,7 +209,7 @@ def _rows(spec: Any, grid: Grid) -> list[tuple[str, int]]:
 def _of_method(spec: Any, grid: Grid, place: Place, epsilon: float) -> Value | None:
     """The best of a method, or of several, over their epochs; of {method, epochs} alone, or {method, but: epochs}."""
     if not isinstance(spec, Mapping):
-        return grid.best(place, epsilon, listed(spec))
+        return grid.best_of(place, epsilon, listed(spec))
     if "epochs" in spec:
-        return grid.get(place, spec["method"], spec["epochs"], epsilon)
-    return grid.best(place, epsilon, [spec["method"]], without=[(spec["method"], spec["but"])])
+        return grid.get(place, (spec["method"], spec["epochs"]), epsilon)
+    return grid.best_of(place, epsilon, [spec["method"]], without=[(spec["method"], spec["but"])])

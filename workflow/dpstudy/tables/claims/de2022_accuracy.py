@@ -2,17 +2,14 @@
 (4.1, B.2 to B.4), on ImageNet and Places-365 (1, 4.2, 4.3; Figures 1, 4, 5): judges, and what comparisons in
 workflow/published/claims/de2022.yaml compare."""
 
-from collections.abc import Sequence
 from itertools import product
 
-from dpstudy.tables.claims.de2022_printed import CIFAR10, IMAGENET, PRIOR, SCATTERNET, level
+from dpstudy.tables.claims.de2022_printed import CIFAR10, IMAGENET, level
 from dpstudy.tables.claims.de2022_privacy import ABOUT, Setting, records, settings
 from dpstudy.tables.claims.finding import PRINTED, Finding, decided
 from dpstudy.tables.claims.grid import Triples, Value, highest, number
 from dpstudy.tables.claims.scores import Evidence, Scores
 
-WRNS = ("wrn-16-4", "wrn-40-4")
-_OVERTAKES = 3.0  # the epsilon from which Wide ResNets are said to be ahead
 _PROSE = 78.7  # of section 3.2, for WRN-16-4 at epsilon 8
 _DIFFERING = {(CIFAR10, 1.0), (CIFAR10, 8.0)}  # the cells in which Tables 1 and 5 are said to differ
 _WELL = 5.0  # points that read as "well below"
@@ -21,36 +18,6 @@ _LAST_DIGIT = 0.05  # half of the last one that is printed
 _FIGURE_4_EPOCHS = 136
 _FIGURE_5_EPOCHS = 800  # at epsilon 8
 _ROUGHLY = 0.05  # relative difference of epochs that still reads as the same
-
-
-def _epsilons(scores: Scores) -> list[float]:
-    return sorted({e for role in WRNS for e in scores.finite(CIFAR10, role)})
-
-
-def _better(scores: Scores, epsilon: float) -> Value | None:
-    """The better of the two Wide ResNets on CIFAR-10; None where one was not run, which might be it."""
-    values = [scores.get(CIFAR10, role, epsilon) for role in WRNS]
-    return highest(values) if all(values) else None
-
-
-def better_wrn(scores: Scores, roles: Sequence[str] = (PRIOR, SCATTERNET)) -> Triples:
-    """(epsilon from 3 on, the better Wide ResNet, the best that others had with no more epsilon)."""
-    for e in _epsilons(scores):
-        if e >= _OVERTAKES:
-            yield number(e), _better(scores, e), highest(scores.best(CIFAR10, role, e) for role in roles)
-
-
-def scatternet_and_better(scores: Scores) -> Triples:
-    """(epsilon below 3, the ScatterNet model of tramer2021, the better Wide ResNet)."""
-    below = [e for e in _epsilons(scores) if e < _OVERTAKES]
-    return [(number(e), scores.get(CIFAR10, SCATTERNET, e), _better(scores, e)) for e in below]
-
-
-def deep_and_shallow(scores: Scores) -> Triples:
-    """(epsilon above 1, WRN-40-4, WRN-16-4)."""
-    shallow, deep = WRNS
-    above = [e for e in _epsilons(scores) if e > 1]
-    return [(number(e), scores.get(CIFAR10, deep, e), scores.get(CIFAR10, shallow, e)) for e in above]
 
 
 def prose_and_table(evidence: Evidence) -> Finding:

@@ -33,6 +33,7 @@ _LINEAR = 0.25  # departure from 1 of an exponent that still reads as about line
 _RATE = "learning_rate_applied"
 _TURN = 0.5  # exponents of the batch size below it read as constant, from it on as proportional
 _FEWEST = 4  # batch sizes at which two regimes can be told apart
+_FALLING_STEPS = "Steps fall, then are constant (epochs constant, then proportional to B)"
 _NO_BATCHES = f"The study has no learning rates and steps tuned at {_FEWEST} or more batch sizes (the role batches"
 
 
@@ -190,7 +191,8 @@ def _optimal_settings(evidence: Evidence, deep: bool) -> Finding:
     groups = [group for runs in by_batch if len(group := _one_a_batch(runs)) >= _FEWEST]
     if not groups:
         return undecided(f"{_NO_BATCHES}{', WRN-40-4)' if deep else ')'}")
-    kept = {rule: all(holds(group) for group in groups) for rule, holds in _RULES.items()}
+    rules = [_rules(group) for group in groups]
+    kept = {rule: all(each[rule] for each in rules) for rule in rules[0]}
     text = ". ".join(f"{rule}: {'yes' if so else 'no'}" for rule, so in kept.items())
     found = [[setting(run, name) for name in ("batch_size", "steps", _RATE)] for group in groups for run in group]
     shown = "; ".join(f"B = {batch:,}: T = {steps:,}, η = {rate:g}" for batch, steps, rate in found)
@@ -218,31 +220,20 @@ def _slope(low: Run, high: Run, name: str) -> float:
     return math.log(setting_grows) / math.log(batch_grows)
 
 
-def _lower_half(group: Sequence[Run], name: str) -> float:
-    return _slope(group[0], group[len(group) // 2], name)
-
-
-def _upper_half(group: Sequence[Run], name: str) -> float:
-    return _slope(group[len(group) // 2], group[-1], name)
-
-
 def _turn(group: Sequence[Run], turned: Callable[[Run, Run], bool]) -> int:
     """The first of the batch sizes from which on something is so."""
     return next((i for i, pair in enumerate(pairwise(group)) if turned(*pair)), len(group) - 1)
 
 
-def _turns_together(group: Sequence[Run]) -> bool:
-    """The epochs (steps times batch) begin to rise where the rate ends rising, to one batch size."""
+def _rules(group: Sequence[Run]) -> dict[str, bool]:
+    """What is said of optimal settings by batch size -> whether they are so."""
+    low, middle, high = group[0], group[len(group) // 2], group[-1]
+    steps, rates = ([_slope(a, b, name) for a, b in ((low, middle), (middle, high))] for name in ("steps", _RATE))
+    # Where the rate ends rising, and the epochs (steps times batch) begin to.
     rate = _turn(group, lambda low, high: _slope(low, high, _RATE) < _TURN)
     epochs = _turn(group, lambda low, high: 1 + _slope(low, high, "steps") >= _TURN)
-    return abs(rate - epochs) <= 1
-
-
-_FALLING_STEPS = "Steps fall, then are constant (epochs constant, then proportional to B)"
-_RULES: dict[str, Callable[[Sequence[Run]], bool]] = {
-    _FALLING_STEPS: lambda group: _lower_half(group, "steps") < -_TURN <= _upper_half(group, "steps") < _TURN,
-    "Rate proportional to B, then constant": (
-        lambda group: _lower_half(group, _RATE) >= _TURN > _upper_half(group, _RATE) >= -_TURN
-    ),
-    "Epochs rise from where the rate does not": _turns_together,
-}
+    return {
+        _FALLING_STEPS: steps[0] < -_TURN <= steps[1] < _TURN,
+        "Rate proportional to B, then constant": rates[0] >= _TURN > rates[1] >= -_TURN,
+        "Epochs rise from where the rate does not": abs(rate - epochs) <= 1,  # to one batch size
+    }

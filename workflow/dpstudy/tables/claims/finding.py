@@ -1,10 +1,10 @@
 """Findings on claims: a verdict, and the numbers behind it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dpstudy.tables.claims.grid import Grid, Triples, Value, average, compare
+from dpstudy.tables.claims.grid import Triples, Value, average, compare
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided here"
 CELLS, PRINTED, COMPUTED, MEASUREMENT = "these cells", "the printed numbers", "computation", "a measurement"
@@ -26,40 +26,6 @@ class Finding:
     decided_by: str
     printed: str = ""
     here: str = ""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell as claims about settings see it: method in the paper's words, epochs, epsilon, and documents."""
-
-    method: str
-    epochs: int
-    epsilon: float
-    ledger: Mapping
-    hyperparameters: Mapping
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """The evidence for judging a paper's claims.
-
-    Attributes:
-        printed: the accuracies of the paper's detailed tables.
-        ours: those of the study's cells.
-        rows: every row of results.csv that the paper has.
-        hyperparameters: every row of hyperparameters.csv that it has.
-        cells: the study's cells.
-        left_out: why others of its cells are no evidence, a sentence each.
-        resolutions: the accuracies of the study's cells at several sizes of the images; the order is one of sizes.
-    """
-
-    printed: Grid
-    ours: Grid
-    rows: Sequence[Mapping[str, str]] = ()
-    hyperparameters: Sequence[Mapping[str, str]] = ()
-    cells: Sequence[Cell] = ()
-    left_out: Sequence[str] = ()
-    resolutions: Sequence[Grid] = ()
 
 
 @dataclass

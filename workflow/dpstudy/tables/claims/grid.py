@@ -1,8 +1,8 @@
-"""Grids of accuracies by (data set, pre-training, method, epochs, epsilon), printed or ours, and their comparison."""
+"""Accuracies, and their comparison."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from dpstudy.privacy.printed import upper_bound
 
@@ -41,7 +41,6 @@ class Value:
         return Value(self.mean - other.mean, _pooled([self, other]))
 
 
-Row = tuple[str, int]  # (method, epochs)
 Triples = Iterable[tuple[object, Value | None, Value | None]]  # (name of a cell, left, right)
 
 
@@ -89,87 +88,3 @@ def compare(left: Value | None, right: Value | None) -> int | None:
     if error is None or abs(difference) <= 2 * error + _ROUNDING:
         return 0
     return 1 if difference > 0 else -1
-
-
-@dataclass(frozen=True)
-class Place:
-    """A setting in which methods are compared: a data set with the features of one pre-training."""
-
-    dataset: str
-    pretraining: str
-
-    def __str__(self) -> str:
-        return f"{self.dataset}/{self.pretraining}"
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A grid of accuracies.
-
-    Attributes:
-        values: (place, method, epochs, epsilon) -> value; epsilon is math.inf without privacy.
-        order: pre-trainings, from the least to the most.
-        classes: data set -> number of classes.
-    """
-
-    values: Mapping[tuple[Place, str, int, float], Value]
-    order: tuple[str, ...] = ()
-    classes: Mapping[str, int] = field(default_factory=dict)
-
-    def at(self, dataset: str | None = None, pretraining: str | None = None) -> "Grid":
-        """The part of the grid for one data set, or for one pre-training."""
-        places = [p for p in self.places if dataset in (None, p.dataset) and pretraining in (None, p.pretraining)]
-        kept = {key: value for key, value in self.values.items() if key[0] in places}
-        return Grid(kept, self.order, self.classes)
-
-    @property
-    def places(self) -> list[Place]:
-        """The places, in order."""
-        return list(dict.fromkeys(key[0] for key in self.values))
-
-    @property
-    def epsilons(self) -> list[float]:
-        """The finite epsilons, ascending."""
-        return sorted({key[3] for key in self.values if not math.isinf(key[3])})
-
-    @property
-    def rows(self) -> list[Row]:
-        """The (method, epochs) pairs, in order."""
-        return list(dict.fromkeys(key[1:3] for key in self.values))
-
-    def cells(self, low: float = 0.0, high: float = math.inf) -> Iterator[tuple[str, Place, float]]:
-        """(name, place, epsilon) for every place and finite epsilon in [low, high)."""
-        for place in self.places:
-            for epsilon in self.epsilons:
-                if low <= epsilon < high:
-                    yield f"{place} at {number(epsilon)}", place, epsilon
-
-    def get(self, place: Place, method: str, epochs: int, epsilon: float) -> Value | None:
-        """The value of a cell, or None."""
-        return self.values.get((place, method, epochs, epsilon))
-
-    def _at(self, place: Place, epsilon: float) -> dict[Row, Value]:
-        return {key[1:3]: value for key, value in self.values.items() if (key[0], key[3]) == (place, epsilon)}
-
-    def best(
-        self, place: Place, epsilon: float, methods: Iterable[str] | None = None, without: Iterable[Row] = ()
-    ) -> Value | None:
-        """The highest value of some methods over their epochs, or a bound where there is no number.
-
-        None where one of several methods was not run: the best of the others may be no best.
-        """
-        rows = {row: value for row, value in self._at(place, epsilon).items() if row not in without}
-        if methods is not None:
-            rows = {row: value for row, value in rows.items() if row[0] in methods}
-            if set(methods) - {method for method, _ in rows}:
-                return None
-        return highest(rows.values()) or next(iter(rows.values()), None)
-
-    def leading(self, place: Place, epsilon: float, rows: Iterable[Row]) -> tuple[Value | None, Value | None]:
-        """(highest number of some (method, epochs) rows, best of all others): whether these rows are the best.
-
-        No best of the others where a method of the grid was not run: it could be the best.
-        """
-        whole = {method for method, _ in self._at(place, epsilon)} == {method for method, _ in self.rows}
-        others = self.best(place, epsilon, without=rows) if whole else None
-        return highest(self.get(place, *row, epsilon) for row in rows), others

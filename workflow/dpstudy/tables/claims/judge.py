@@ -15,19 +15,19 @@ from dpstudy.tables.claims import (
     de2022_privacy,
     de2022_schedule,
     de2022_techniques,
+    gather,
     mehta2023_accuracy,
     mehta2023_settings,
-    role_evidence,
     tramer2021_accuracy,
     tramer2021_settings,
 )
-from dpstudy.tables.claims import gather as mehta2023_evidence
 from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN, TOLERATED, Finding, noted
 from dpstudy.tables.claims.names import ROLES
+from dpstudy.tables.claims.scores import Evidence
 from dpstudy.tables.published import claims_of
 from dpstudy.tables.results import Results
 
-PAPERS: dict[str, tuple[ModuleType, ...]] = {  # whose functions judge, each by evidence of its own kind
+PAPERS: dict[str, tuple[ModuleType, ...]] = {  # whose functions judge
     "mehta2023": (mehta2023_accuracy, mehta2023_settings),
     "tramer2021": (tramer2021_accuracy, tramer2021_settings),
     "de2022": (de2022_accuracy, de2022_privacy, de2022_schedule, de2022_techniques),
@@ -49,22 +49,23 @@ _PRINTED_NOTES = {
     "its own. What a claim leaves open (narrow, similar) is given a number beside its verdict.",
 }
 
+Judged = list[tuple[dict[str, Any], Finding]]  # entries of claims
 
-def judge_study(name: str, spec: dict, results: Results) -> list[tuple[dict[str, Any], Finding]]:
+
+def judge_study(name: str, spec: dict, results: Results) -> Judged:
     """(claim, finding) for the claims of a table's paper (of its `sections`, or all), by a study's results."""
-    gather = role_evidence.gather if spec["paper"] in role_evidence.PAPERS else mehta2023_evidence.gather
-    return judge(spec["paper"], gather(name, spec, results), spec.get("sections"))
+    return judge(spec["paper"], gather.gather(name, spec, results), spec.get("sections"))
 
 
-def judge(paper: str, evidence: object, sections: Sequence[str] | None = None) -> list[tuple[dict[str, Any], Finding]]:
+def judge(paper: str, evidence: Evidence, sections: Sequence[str] | None = None) -> Judged:
     """(claim, finding) for the claims of a paper in workflow/published/claims/, in order.
 
     Raises:
         StudyError: a claim whose entry does not say how it is judged, and that no function judges.
     """
     findings = [(row, _judge_of(paper, name, row)(evidence)) for name, row in chosen(paper, sections).items()]
-    left_out = getattr(evidence, "left_out", ())  # where other cells decide, these are not missed
-    return [(row, noted(one, here=". ".join(left_out)) if one.verdict == OPEN else one) for row, one in findings]
+    left_out = ". ".join(evidence.left_out)  # where other cells decide, these are not missed
+    return [(row, noted(one, here=left_out) if one.verdict == OPEN else one) for row, one in findings]
 
 
 def chosen(paper: str, sections: Sequence[str] | None) -> dict[str, dict]:
@@ -85,14 +86,15 @@ def judges(paper: str) -> dict[str, Callable[[Any], Finding]]:
 def _judge_of(paper: str, claim: str, row: dict) -> Callable[[Any], Finding]:
     name = claim.replace("-", "_")
     candidates = {vars(module)[name] for module in PAPERS[paper] if name in vars(module)}  # one may use another's
-    if "compare" in row or "open" in row:
-        printed, functions = role_evidence.PAPERS.get(paper), _functions(paper)
+    if {"compare", "computed", "open"} & set(row):
+        printed, functions = gather.PAPERS.get(paper), _functions(paper)
         comparing.check(claim, row, paper, (*ROLES[paper], *printed.cited) if printed else (), functions)
         candidates.add(partial(comparing.finding, row, printed, functions=functions))
     if len(candidates) != 1:
         raise StudyError(
-            f"{paper}.yaml: {len(candidates)} judges of the claim {claim!r}; each needs one: `compare` or `open` in "
-            f"its entry, or a function of the name {name} in a module of dpstudy.tables.claims that `judge.PAPERS` has"
+            f"{paper}.yaml: {len(candidates)} judges of the claim {claim!r}; each needs one: `compare`, `computed` or "
+            f"`open` in its entry, or a function of the name {name} in a module of dpstudy.tables.claims that "
+            "`judge.PAPERS` has"
         )
     return candidates.pop()
 
@@ -107,12 +109,12 @@ def _functions(paper: str) -> dict[str, Callable[..., Any]]:
     }
 
 
-def claims_rows(judged: list[tuple[dict[str, str], Finding]]) -> tuple[tuple[str, ...], ...]:
+def claims_rows(judged: Judged) -> tuple[tuple[str, ...], ...]:
     """Table rows of each claim: claim, verdict, what the printed numbers say, what the study's cells say."""
     return tuple((printed_claim(row), _verdict(one), _stopped(one.printed), _stopped(one.here)) for row, one in judged)
 
 
-def claims_notes(paper: str, judged: list[tuple[dict[str, str], Finding]]) -> tuple[str, ...]:
+def claims_notes(paper: str, judged: Judged) -> tuple[str, ...]:
     """Sentences on how many claims hold, and how they were judged."""
     counts = ", ".join(
         f"{sum(finding.verdict == verdict for _, finding in judged)} {text}"

@@ -5,8 +5,11 @@ workflow/published/claims/mehta2023.yaml compare."""
 import math
 from itertools import pairwise, product
 
-from dpstudy.tables.claims.finding import COMPUTED, PRINTED, Evidence, Finding, Part, decided, judged, undecided
-from dpstudy.tables.claims.grid import Grid, Place, Triples, Value, average, number
+from dpstudy.tables.claims.finding import COMPUTED, PRINTED, Finding, Part, decided, judged, undecided
+from dpstudy.tables.claims.grid import Triples, Value, average, number
+from dpstudy.tables.claims.mehta2023_printed import Grid, Place
+from dpstudy.tables.claims.names import CLASSES
+from dpstudy.tables.claims.scores import Evidence
 
 LS, NEWTON, FC, ADAM = "DP-LS", "DP-Newton", "DP-FC", "DP-Adam"
 _STRICT = 1.0  # "low" epsilons lie below it
@@ -24,7 +27,7 @@ def _table_1(evidence: Evidence, own: bool) -> dict[tuple[str, float], float]:
 
 def _printed(evidence: Evidence, method: str, epochs: int, epsilon: float) -> float:
     """A cell of Table 2 on JFT-3B features."""
-    return evidence.printed.values[Place(IMAGENET, "JFT-3B"), method, epochs, epsilon].number
+    return evidence.printed.values[Place(IMAGENET, "JFT-3B"), (method, epochs), epsilon].number
 
 
 def headline(evidence: Evidence) -> Finding:
@@ -52,7 +55,7 @@ def summary_differs_once(evidence: Evidence) -> Finding:
     differing = []
     for (dataset, epsilon), value in _table_1(evidence, own=True).items():
         grid = evidence.printed.at(dataset=dataset)
-        best = max(highest.number for place in grid.places if (highest := grid.best(place, epsilon)))
+        best = max(highest.number for place in grid.datasets if (highest := grid.best_of(place, epsilon)))
         if best != value:
             differing.append(f"{dataset} ε = {number(epsilon)}: {value} in Table 1, {best} in the detailed one")
     return decided(len(differing) == 1, PRINTED, "; ".join(differing) or "No cell differs")
@@ -98,14 +101,14 @@ def ten_steps_on_cifar10(grid: Grid) -> Triples:
 def at_the_smallest_epsilon(grid: Grid) -> Triples:
     """(cell, LS, best of all others) at the smallest epsilon."""
     rows = [row for row in grid.rows if row[0] == LS]
-    return [(name, *grid.leading(p, e, rows)) for name, p, e in grid.cells() if e == grid.epsilons[0]]
+    return [(name, *grid.leading(p, e, rows)) for name, p, e in grid.cells() if e == grid.budgets[0]]
 
 
 def rising(grid: Grid) -> Triples:
     """(cell and two epsilons, its accuracy at the larger, at the smaller)."""
-    for place, (method, epochs), (low, high) in product(grid.places, grid.rows, pairwise(grid.epsilons)):
-        name = f"{place} {method} {epochs} ep. {number(low)} to {number(high)}"
-        yield name, grid.get(place, method, epochs, high), grid.get(place, method, epochs, low)
+    for place, row, (low, high) in product(grid.datasets, grid.rows, pairwise(grid.budgets)):
+        name = f"{place} {row[0]} {row[1]} ep. {number(low)} to {number(high)}"
+        yield name, grid.get(place, row, high), grid.get(place, row, low)
 
 
 def _gap(left: Value | None, right: Value | None) -> Value | None:
@@ -114,7 +117,7 @@ def _gap(left: Value | None, right: Value | None) -> Value | None:
 
 
 def _lead(grid: Grid, place: Place, epsilon: float, method: str, other: str) -> Value | None:
-    return _gap(grid.best(place, epsilon, [method]), grid.best(place, epsilon, [other]))
+    return _gap(grid.best_of(place, epsilon, [method]), grid.best_of(place, epsilon, [other]))
 
 
 def leads_over_adam(grid: Grid) -> Triples:
@@ -123,13 +126,13 @@ def leads_over_adam(grid: Grid) -> Triples:
     def lead(place: Place, low: float, high: float) -> Value | None:
         return average(_lead(grid, place, e, LS, ADAM) for _, p, e in grid.cells(low, high) if p == place)
 
-    return [(place, lead(place, 0.0, _STRICT), lead(place, _STRICT, math.inf)) for place in grid.places]
+    return [(place, lead(place, 0.0, _STRICT), lead(place, _STRICT, math.inf)) for place in grid.datasets]
 
 
 def newtons_leads(grid: Grid) -> Triples:
     """(place, Newton's lead over least squares without privacy, at the smallest epsilon)."""
-    smallest = min(grid.epsilons, default=math.inf)
-    return [(p, _lead(grid, p, math.inf, NEWTON, LS), _lead(grid, p, smallest, NEWTON, LS)) for p in grid.places]
+    smallest = min(grid.budgets, default=math.inf)
+    return [(p, _lead(grid, p, math.inf, NEWTON, LS), _lead(grid, p, smallest, NEWTON, LS)) for p in grid.datasets]
 
 
 def noise_and_classes(evidence: Evidence) -> Finding:
@@ -145,22 +148,22 @@ def noise_and_classes(evidence: Evidence) -> Finding:
 
 
 def _leads_by_classes(grid: Grid) -> Triples:
-    by_classes = sorted({place.dataset for place in grid.places}, key=lambda name: (grid.classes.get(name, 0), name))
+    classes = {run.data: run.metrics["classes"] for run in grid.runs} | CLASSES
+    by_classes = sorted({place.dataset for place in grid.datasets}, key=lambda name: (classes[name], name))
     for small, large in pairwise(by_classes):
-        more = grid.classes.get(small) != grid.classes.get(large)
-        for name, place, epsilon in grid.at(dataset=large).cells() if more else ():
+        for name, place, epsilon in grid.at(dataset=large).cells() if classes[small] < classes[large] else ():
             with_fewer = _lead(grid, Place(small, place.pretraining), epsilon, LS, NEWTON)
             yield f"{name} against {small}", _lead(grid, place, epsilon, LS, NEWTON), with_fewer
 
 
 def _gain(grid: Grid, dataset: str, epsilon: float) -> Value | None:
     """What FC with 10 epochs gains by the most pre-training over the least."""
-    return _gap(*(grid.get(Place(dataset, grid.order[i]), FC, 10, epsilon) for i in (-1, 0)))
+    return _gap(*(grid.get(Place(dataset, grid.order[i]), (FC, 10), epsilon) for i in (-1, 0)))
 
 
 def _with_the_most(grid: Grid) -> list[str]:
     """The data sets with features of the most pre-training, where there is more than one."""
-    return [p.dataset for p in grid.places if len(grid.order) > 1 and p.pretraining == grid.order[-1]]
+    return [p.dataset for p in grid.datasets if len(grid.order) > 1 and p.pretraining == grid.order[-1]]
 
 
 def gains(grid: Grid) -> Triples:
@@ -170,7 +173,7 @@ def gains(grid: Grid) -> Triples:
 
 def gains_when_strict(grid: Grid) -> Triples:
     """(data set and epsilon below 1, gain by pre-training there, at 1)."""
-    for dataset, e in product(_with_the_most(grid), grid.epsilons):
+    for dataset, e in product(_with_the_most(grid), grid.budgets):
         if e < 1:
             yield f"{dataset} {number(e)}", _gain(grid, dataset, e), _gain(grid, dataset, 1.0)
 
@@ -178,8 +181,6 @@ def gains_when_strict(grid: Grid) -> Triples:
 def more_pretraining(grid: Grid) -> Triples:
     """(cell, its accuracy, that with the next less pre-training)."""
     for less, more in pairwise(grid.order):
-        for place, (method, epochs) in product(grid.at(pretraining=more).places, grid.rows):
-            for epsilon in [*grid.epsilons, math.inf]:
-                name = f"{place.dataset} {method} {epochs} ep. {number(epsilon)}, {more} over {less}"
-                with_less = grid.get(Place(place.dataset, less), method, epochs, epsilon)
-                yield name, grid.get(place, method, epochs, epsilon), with_less
+        for place, row, epsilon in product(grid.at(pretraining=more).datasets, grid.rows, [*grid.budgets, math.inf]):
+            name = f"{place.dataset} {row[0]} {row[1]} ep. {number(epsilon)}, {more} over {less}"
+            yield name, grid.get(place, row, epsilon), grid.get(Place(place.dataset, less), row, epsilon)

@@ -10,12 +10,13 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.renyi import rdp_epsilon
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, Evidence, Finding, Part, decided, on_cells
-from dpstudy.tables.claims.grid import Place, Triples, number
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, Finding, Part, decided, on_cells
+from dpstudy.tables.claims.grid import Triples, number
 from dpstudy.tables.claims.mehta2023_accuracy import ADAM, FC, IMAGENET, LS, NEWTON
+from dpstudy.tables.claims.mehta2023_printed import PRIVATE_SETS, Place
+from dpstudy.tables.claims.scores import Evidence, Run
 
 _DELTAS = {IMAGENET: 8e-7, "CIFAR-10": 1e-5, "CIFAR-100": 1e-5}
-_IMAGENET_RECORDS = 1_281_167
 _TRIALS = {ADAM: 200, LS: 200, NEWTON: 300, FC: 200}
 _ENLARGED = ("CIFAR-10", "CIFAR-100")  # whose small images networks see enlarged
 _BIG = 1.0  # points from which on a difference reads as a big one
@@ -77,9 +78,9 @@ def deltas(evidence: Evidence) -> Finding:
     """Judge the claim on delta, and on what epsilon = infinity turns off."""
     printed = {(row["dataset"], float(row["delta"])) for row in evidence.rows if row["table"] != "1" and row["delta"]}
     text = "; ".join(f"{dataset} {upper_bound(delta)}" for dataset, delta in sorted(printed))
-    text += f". For ImageNet-1k, 1/n = {1 / _IMAGENET_RECORDS:.3g} is smaller than its δ"
-    free = [cell for cell in evidence.cells if math.isinf(cell.epsilon)]
-    noised = [cell for cell in free if cell.ledger["events"]]
+    text += f". For ImageNet-1k, 1/n = {1 / PRIVATE_SETS[IMAGENET][0]:.3g} is smaller than its δ"
+    free = [run for run in evidence.ours.runs if not run.private]
+    noised = [run for run in free if run.ledger["events"]]
     here = f"{len(free) - len(noised)} of {len(free)} cells at ε = ∞ neither clip nor add noise"
     return decided(printed == set(_DELTAS.items()) and not noised, PRINTED, text, here if free else "")
 
@@ -100,28 +101,29 @@ def full_batch(evidence: Evidence) -> Finding:
     if any(value != "full batch" for value in captions) or not captions:
         return decided(False, PRINTED, f"Captions of Tables 6-9: {', '.join(captions) or 'none'}.")
     text = "All captions of Tables 6-9 say full batch"
-    noised = [cell for cell in evidence.cells if cell.ledger["events"]]
+    noised = [run for run in evidence.ours.runs if run.ledger["events"]]
     if not noised:
         return decided(True, PRINTED, text, "No cell with noise to look at.")
-    full = sum(_full_batch(cell.ledger["events"], cell.epochs) for cell in noised)
+    full = sum(map(_full_batch, noised))
     here = f"{full} of {len(noised)} ledgers: no sampling, as many gradient releases as epochs"
     return decided(full == len(noised), CELLS, text, here)
 
 
-def _full_batch(events: Iterable[dict], epochs: int) -> bool:
+def _full_batch(run: Run) -> bool:
+    events = run.ledger["events"]
     steps = [event["count"] for event in events if event["name"] == "gradient"]
-    return all(event["sampling"] == "none" for event in events) and all(count == epochs for count in steps)
+    return all(event["sampling"] == "none" for event in events) and all(count == run.epochs for count in steps)
 
 
 def initialisation(evidence: Evidence) -> Finding:
     """Judge the claim: DP-Adam and DP-FC use sigmoid cross-entropy with a bias of -10."""
     captions = _by_method(evidence, "init_bias")
     text = "Bias in the captions: " + ", ".join(f"{method} {value}" for method, value in captions.items())
-    iterative = [cell for cell in evidence.cells if cell.method in (ADAM, FC)]
+    iterative = [run for run in evidence.ours.runs if run.role in (ADAM, FC)]
     if not iterative:
         same = {method: float(value) for method, value in captions.items()} == {ADAM: -10.0, FC: -10.0}
         return decided(same, PRINTED, text, "No cell of DP-Adam or DP-FC to look at.")
-    alike = sum(_head(cell.hyperparameters) == ("sigmoid", -10) for cell in iterative)
+    alike = sum(_head(run.metrics["hyperparameters"]) == ("sigmoid", -10) for run in iterative)
     here = f"{alike} of {len(iterative)} cells of DP-Adam and DP-FC: sigmoid loss, bias -10"
     return decided(alike == len(iterative), CELLS, text, here)
 
@@ -149,10 +151,10 @@ def resolution(evidence: Evidence) -> Finding:
     def triples(private: bool) -> Triples:
         for sizes in evidence.resolutions:
             for less, more in pairwise(sizes.order):
-                for (place, method, epochs, epsilon), ours in sizes.at(pretraining=more).values.items():
-                    below = sizes.get(Place(place.dataset, less), method, epochs, epsilon)
+                for (place, row, epsilon), ours in sizes.at(pretraining=more).values.items():
+                    below = sizes.get(Place(place.dataset, less), row, epsilon)
                     if place.dataset in _ENLARGED and math.isinf(epsilon) is not private and below:
-                        name = f"{place.dataset} {method} {epochs} ep. {number(epsilon)}, {more} over {less}"
+                        name = f"{place.dataset} {row[0]} {row[1]} ep. {number(epsilon)}, {more} over {less}"
                         yield name, ours, replace(below, mean=below.number + _BIG)
 
     parts = [

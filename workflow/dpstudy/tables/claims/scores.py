@@ -1,20 +1,20 @@
-"""Accuracies by (data set, role, epsilon), printed or ours, for papers whose experiments vary more than the method.
+"""Accuracies by (data set, role, epsilon), printed or ours, and the evidence that they are.
 
 A role is what a model is in the paper, such as its linear one or its CNN with shuffled batches.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, product
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.on_training import ON_TRAINING
 from dpstudy.tables.claims.grid import Triples, Value, highest, number
-from dpstudy.tables.grouping import grouped
+from dpstudy.tables.grouping import by_key, grouped
 
 
 class Point(NamedTuple):
@@ -42,8 +42,9 @@ class Run:
         metrics, ledger: its documents.
         curve: its points in the order of steps; empty for closed forms.
         audit: its document, where its method attacks what it claims.
-        backbone: what its data set's name ends in, where it does.
+        backbone: what its data set's name ends in, where it does; of mehta2023 the pre-training.
         black_box: what an attack by the loss of trained models found, where there was one.
+        epochs: of mehta2023's method, which is its role.
     """
 
     dataset: str
@@ -58,6 +59,7 @@ class Run:
     audit: Mapping = field(default_factory=dict)
     backbone: str = ""
     black_box: Mapping = field(default_factory=dict)
+    epochs: int = 1
 
     @property
     def data(self) -> str:
@@ -89,31 +91,32 @@ class Scores:
     """The accuracies of a paper, or of our cells, by role.
 
     Attributes:
-        values: (data set, role, epsilon) -> value; epsilon is math.inf without privacy.
+        values: (data set, role, epsilon) -> value; epsilon is math.inf without privacy. Of mehta2023 a data set is a
+            place, and a role (method, epochs); see `mehta2023_printed.Grid`.
         runs: the cells behind them; of printed numbers only those that stand in an order (such as de2022's Table 2).
         resized: cells in the same roles, trained on another number of records.
         searches: (data set, model) -> search.
     """
 
-    values: Mapping[tuple[str, str, float], Value]
+    values: Mapping[tuple[Any, Any, float], Value]
     runs: Sequence[Run] = ()
     searches: Mapping[tuple[str, str], Search] = field(default_factory=dict)
     resized: Sequence[Run] = ()
 
-    def get(self, dataset: str, role: str, epsilon: float) -> Value | None:
+    def get(self, dataset: Hashable, role: Hashable, epsilon: float) -> Value | None:
         """The accuracy in this role, or None."""
         return self.values.get((dataset, role, epsilon))
 
     @property
-    def datasets(self) -> list[str]:
+    def datasets(self) -> list[Any]:
         """The data sets, in order."""
         return list(dict.fromkeys(dataset for dataset, _, _ in self.values))
 
-    def epsilons(self, dataset: str, role: str) -> list[float]:
-        """The epsilons at which a role has a number, ascending."""
-        return sorted(key[2] for key in self.values if key[:2] == (dataset, role))
+    def epsilons(self, dataset: str, role: str | None = None) -> list[float]:
+        """The epsilons at which a role, or any, has a number, ascending."""
+        return sorted({key[2] for key in self.values if key[0] == dataset and role in (None, key[1])})
 
-    def finite(self, dataset: str, role: str) -> list[float]:
+    def finite(self, dataset: str, role: str | None = None) -> list[float]:
         """The finite of these epsilons."""
         return [epsilon for epsilon in self.epsilons(dataset, role) if not math.isinf(epsilon)]
 
@@ -122,12 +125,12 @@ class Scores:
         return highest(self.values[dataset, role, e] for e in self.finite(dataset, role) if e <= most)
 
     def pairs(
-        self, left: str, right: str, datasets: Sequence[str] = (), private: bool = True
+        self, left: str, right: str, datasets: Sequence[str] = (), at: Callable[[float], bool] = math.isfinite
     ) -> Iterator[tuple[str, Value, Value]]:
-        """(name, left, right) wherever two roles have a number at the same data set and (finite) epsilon."""
+        """(name, left, right) wherever two roles have a number at one data set and epsilon that is wanted (finite)."""
         for (dataset, role, epsilon), value in self.values.items():
             other = self.get(dataset, right, epsilon)
-            wanted = role == left and (not datasets or dataset in datasets) and math.isinf(epsilon) != private
+            wanted = role == left and (not datasets or dataset in datasets) and at(epsilon)
             if wanted and other is not None:
                 yield f"{dataset} {number(epsilon)}", value, other
 
@@ -148,6 +151,14 @@ def places(scores: Scores, data: str, role: str | None = None) -> list[str]:
     """A data set with each backbone (of a role), in the order of the roles' lists."""
     runs = scores.runs if role is None else scores.of_role(role)
     return list(dict.fromkeys(run.dataset for run in runs if run.data == data))
+
+
+def best_of(runs: Iterable[Run], key: Callable[[Run], tuple]) -> dict[tuple, Value]:
+    """The best accuracy of the runs with each key, in order."""
+    return {of: max((run.accuracy for run in same), key=_number) for of, same in by_key(runs, key).items()}
+
+
+_number = attrgetter("number")
 
 
 def keeps(ledger: Mapping, epsilon: float) -> bool:
@@ -200,18 +211,20 @@ def curve_value(run: Run, epsilon: float) -> Value | None:
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence for judging the claims of a paper with roles.
+    """The evidence for judging the claims of a paper.
 
     The paper's accuracies and ours, its rows of hyperparameters.csv and results.csv, what our accuracies are (areas
-    under curves stand in percent, too), and why other cells of ours are no evidence, a sentence each.
+    under curves stand in percent, too), why other cells of ours are no evidence, a sentence each, and our accuracies at
+    several sizes of the images (the order is one of sizes). Of mehta2023 all accuracies are a `Grid`.
     """
 
-    printed: Scores
-    ours: Scores
+    printed: Any
+    ours: Any
     hyperparameters: Sequence[Mapping[str, str]] = ()
     rows: Sequence[Mapping[str, str]] = ()
     metric: str = "top1"
     left_out: Sequence[str] = ()
+    resolutions: Sequence[Any] = ()
 
 
 _LEFT_OUT = 0.99  # of the records: what is left when matches of public images are left out

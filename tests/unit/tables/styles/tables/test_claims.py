@@ -14,7 +14,7 @@ from dpstudy.evaluation.summary import cell_name, write_summary
 from dpstudy.provenance.hashes import config_hash
 from dpstudy.tables.build import build_table
 from dpstudy.tables.claims.gather import gather
-from dpstudy.tables.claims.grid import Place
+from dpstudy.tables.claims.mehta2023_printed import Place
 from dpstudy.tables.claims.names import why_another
 from dpstudy.tables.results import Results
 from dpstudy.tables.styles.tables import claims
@@ -87,25 +87,25 @@ def built(results, spec, folder, name="t"):
 
 def test_evidence_from_a_study(results):
     found = gather("t", SPEC, results)
-    assert found.ours.places == [Place("CIFAR-10", "none"), Place("CIFAR-10", "some")]
-    assert found.ours.order == ("none", "some") and found.ours.classes == {"CIFAR-10": 10}
-    value = found.ours.get(Place("CIFAR-10", "some"), "DP-LS", 1, 1.0)
+    assert found.ours.datasets == [Place("CIFAR-10", "none"), Place("CIFAR-10", "some")]
+    assert found.ours.order == ("none", "some") and {run.metrics["classes"] for run in found.ours.runs} == {10}
+    value = found.ours.get(Place("CIFAR-10", "some"), ("DP-LS", 1), 1.0)
     assert value.mean == pytest.approx(91.0)  # the better of the two entries
     assert value.error == pytest.approx(0.1 / math.sqrt(3))
     assert found.ours.rows == [("DP-LS", 1), ("DP-Adam", 1), ("DP-Adam", 100)]
-    assert len(found.cells) == 2 * 4 * 3
+    assert len(found.ours.runs) == 2 * 4 * 3
 
 
 def test_cells_without_a_proved_epsilon_do_not_count(results, tmp_path):
     spec = SPEC | {"methods": {"DP-LS": "dp-ls-shared"}}
-    assert {key[3] for key in gather("t", spec, results).ours.values} == {math.inf}
+    assert {key[2] for key in gather("t", spec, results).ours.values} == {math.inf}
     above = dict(results.ledgers)
     name = cell_name("fashion", "cnn", "dp-ls", "1")
     write_json(tmp_path / "ledger.json", _ledger("dp-ls", 1, "1") | {"epsilon": 1.001})
     study = dataclasses.replace(results, ledgers=above | {name: tmp_path / "ledger.json"})
     grid = gather("t", SPEC | {"methods": {"DP-LS": "dp-ls"}}, study).ours
-    assert grid.get(Place("CIFAR-10", "some"), "DP-LS", 1, 1.0) is None
-    assert grid.get(Place("CIFAR-10", "none"), "DP-LS", 1, 1.0) is not None
+    assert grid.get(Place("CIFAR-10", "some"), ("DP-LS", 1), 1.0) is None
+    assert grid.get(Place("CIFAR-10", "none"), ("DP-LS", 1), 1.0) is not None
 
 
 def with_classes(results, folder, count, part=""):
@@ -123,9 +123,9 @@ WHY = "Not judged by the cells of fashion, which tell 5 classes apart: CIFAR-10 
 
 def test_cells_of_other_classes_than_the_papers_are_no_evidence(results, tmp_path):
     found = gather("t", SPEC, with_classes(results, tmp_path, 5))
-    assert not found.ours.values and not found.cells and found.left_out == (WHY,)
+    assert not found.ours.values and not found.ours.runs and found.left_out == (WHY,)
     found = gather("t", SPEC, with_classes(results, tmp_path / "part", 5, "/pixels/"))
-    assert found.ours.places == [Place("CIFAR-10", "some")] and found.left_out == (WHY,)
+    assert found.ours.datasets == [Place("CIFAR-10", "some")] and found.left_out == (WHY,)
     assert gather("t", SPEC, results).left_out == ()
 
 

@@ -12,8 +12,8 @@ from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.tables.ceiling import published_ceiling
-from dpstudy.tables.claims.gather import PRIVATE_SETS, printed_grid
 from dpstudy.tables.claims.grid import number
+from dpstudy.tables.claims.mehta2023_printed import PRIVATE_SETS, printed_scores
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.grouping import by_key, grouped
 from dpstudy.tables.keys import PAPER, TEXT, mapping
@@ -77,10 +77,10 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
 
 def lay_printed(paper: str) -> list[PrintedCell]:
     """Every printed cell of Tables 2-4 at a finite epsilon, in the order of the tables."""
-    grid = printed_grid(published_rows(RESULTS, paper))
+    grid = printed_scores(published_rows(RESULTS, paper))
     ceilings: dict[tuple, float] = {}
     cells = []
-    for (place, method, epochs, epsilon), value in grid.values.items():
+    for (place, (method, epochs), epsilon), value in grid.values.items():
         if math.isinf(epsilon):
             continue
         key = (place.dataset, method, epochs, epsilon)
