@@ -155,10 +155,8 @@ def places(scores: Scores, data: str, role: str | None = None) -> list[str]:
 
 def best_of(runs: Iterable[Run], key: Callable[[Run], tuple]) -> dict[tuple, Value]:
     """The best accuracy of the runs with each key, in order."""
-    return {of: max((run.accuracy for run in same), key=_number) for of, same in by_key(runs, key).items()}
-
-
-_number = attrgetter("number")
+    number_of = attrgetter("number")
+    return {of: max((run.accuracy for run in same), key=number_of) for of, same in by_key(runs, key).items()}
 
 
 def keeps(ledger: Mapping, epsilon: float) -> bool:
