@@ -148,7 +148,7 @@ def noise_and_classes(evidence: Evidence) -> Finding:
 
 
 def _leads_by_classes(grid: Grid) -> Triples:
-    classes = {run.data: run.metrics["classes"] for run in grid.runs} | CLASSES
+    classes = CLASSES | {run.data: run.metrics["classes"] for run in grid.runs if run.data not in CLASSES}
     by_classes = sorted({place.dataset for place in grid.datasets}, key=lambda name: (classes[name], name))
     for small, large in pairwise(by_classes):
         for name, place, epsilon in grid.at(dataset=large).cells() if classes[small] < classes[large] else ():
