@@ -31,6 +31,11 @@ def titled(panels, title, suptitle=""):
     return figure, axes
 
 
+def test_a_figures_title_is_as_large_as_its_panels():
+    figure, axes = titled(1, "a panel", "the figure")
+    assert figure._suptitle.get_fontsize() == axes[0]._left_title.get_fontsize()
+
+
 def box(figure, text):
     return next(t for t in figure.findobj(matplotlib.text.Text) if t.get_text() == text).get_window_extent()
 

@@ -12,6 +12,7 @@ RC = {
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 9,
+    "figure.titlesize": 9,
     "legend.fontsize": 7.5,
     "axes.spines.top": False,
     "axes.spines.right": False,

@@ -34,7 +34,7 @@ def panels_of(
     for unused in panels[count:]:
         unused.set_axis_off()
     if title is not None:
-        figure.suptitle(title, fontsize=9)
+        figure.suptitle(title)
     return figure, panels[:count], columns
 
 
