@@ -187,13 +187,16 @@ def test_only_tuned_batches_tell_what_is_best():
     assert verdict(RULES, Scores(ours.values, fixed)) == (OPEN, "")
 
 
-def test_searches_that_end_at_an_end_tell_nothing_of_what_is_best():
-    """Small batches that were given too few steps would lag for that alone."""
+@pytest.mark.parametrize(
+    ("role", "claims"), [("batches", (OPTIMA, "larger-batches", RULES)), ("noise", ("noise-at-the-optimum", RULES))]
+)
+def test_searches_that_end_at_an_end_tell_nothing_of_what_is_best(role, claims):
+    """Small batches that were given too few steps would lag for that alone, and much noise at too large a rate."""
     ours = as_the_paper_says()
-    first = next(one for one in ours.runs if one.role == "batches")
+    first = next(one for one in ours.runs if one.role == role)
     ended = dataclasses.replace(first, metrics=first.metrics | {"tuning": {"at_end": ["steps"]}})
     runs = Scores(ours.values, [ended if one is first else one for one in ours.runs])
-    for claim in (OPTIMA, "larger-batches"):
+    for claim in claims:
         assert verdict(claim, ours) == (HOLDS, CELLS)
         assert verdict(claim, runs) == (OPEN, "")
         assert f"at an end of their space ({first.entry}: steps)" in FUNCTIONS[claim](evidence(runs)).here

@@ -52,18 +52,20 @@ def _optimal_noise(evidence: Evidence, deep: bool = False) -> Finding:
     missing = "The study has no cells at three or more noise multipliers in the role noise"
     text = ", ".join(f"σ = {setting(run, 'noise_multiplier'):g}, T = {setting(run, 'steps'):,}" for run in best)
     finding = on_cells(parts, f"{missing} with WRN-40-4" if deep else missing)
-    return noted(finding, here=f"Best between: {text}" if best else "")
+    return _open_if_narrow(noted(finding, here=f"Best between: {text}" if best else ""), groups)
 
 
 def _accuracy(run: Run) -> float:
     return run.accuracy.number
 
 
-def _too_narrow(groups: Iterable[Iterable[Run]]) -> str:
-    """Which searches chose what is at an end of their space, as a sentence; "" where none did."""
+def _open_if_narrow(finding: Finding, groups: Iterable[Iterable[Run]]) -> Finding:
+    """The finding on what is best; open where a search chose what is at an end of its space."""
     found = {run.entry: run.metrics.get("tuning", {}).get("at_end", []) for group in groups for run in group}
     listed = "; ".join(f"{entry}: {' and '.join(names)}" for entry, names in found.items() if names)
-    return f"Searches chose what is at an end of their space ({listed})" if listed else ""
+    if not listed:
+        return finding
+    return undecided(f"{finding.here}. Searches chose what is at an end of their space ({listed})", finding.printed)
 
 
 def noise_at_the_optimum(evidence: Evidence) -> Finding:
@@ -168,8 +170,7 @@ def larger_batches(evidence: Evidence) -> Finding:
         parts.append(Part.of("What training records are ahead of test records, largest over smallest", up(ends, gap)))
     printed = "Figure 2 alone; section 5 has a gain of about 8 points from B = 256 to 16,384"
     finding = on_cells(parts, "The study has no cells of several batch sizes in the role batches", printed)
-    narrow = _too_narrow(groups)
-    return undecided(f"{finding.here}. {narrow}", printed) if narrow else finding
+    return _open_if_narrow(finding, groups)
 
 
 def settings_by_batch(evidence: Evidence) -> Finding:
@@ -196,9 +197,8 @@ def _optimal_settings(evidence: Evidence, deep: bool) -> Finding:
     text = ". ".join(f"{rule}: {'yes' if so else 'no'}" for rule, so in kept.items())
     found = [[setting(run, name) for name in ("batch_size", "steps", _RATE)] for group in groups for run in group]
     shown = "; ".join(f"B = {batch:,}: T = {steps:,}, η = {rate:g}" for batch, steps, rate in found)
-    here = f"{text}. {shown}. As found"
-    narrow = _too_narrow(groups)
-    return undecided(f"{here}. {narrow}") if narrow else decided(all(kept.values()), CELLS, "", here)
+    finding = decided(all(kept.values()), CELLS, "", f"{text}. {shown}. As found")
+    return _open_if_narrow(finding, groups)
 
 
 def _one_a_batch(runs: Iterable[Run]) -> list[Run]:
