@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from dpstudy.cell import paid_training
@@ -13,7 +14,10 @@ from dpstudy.cell.inputs import CellInputs
 from dpstudy.cell.paid_models import Due, PaidModels, guard
 from dpstudy.cell.paid_training import take, take_or_train
 from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_tensors
 from dpstudy.features import shards
+from dpstudy.jobs import training
+from dpstudy.jobs.scoring import score_cell
 from dpstudy.jobs.training import train_cell
 from dpstudy.privacy.paid_store import PaidStore
 from dpstudy.privacy.spending import BeyondBudgetError, Spending
@@ -86,6 +90,111 @@ def test_what_the_book_refuses_is_not_kept(paying, monkeypatch):
     assert not list((request.spending.path.parent / "paid").rglob("*.safetensors")) and not os.path.exists(
         outputs["run"]
     )
+
+
+DIVERGES = OPTIONS | {"steps": 4, "learning_rate": 1e300}
+
+
+def test_a_training_that_fails_after_noise_was_drawn_is_paid_for_and_not_begun_again(paying):
+    """Whether it fails depends on the noise and the records: drawing anew until it does not would be a choice."""
+    request, inputs, outputs = paying
+    request = request_of(DIVERGES, noise="secure", spent=request.spent)
+    with pytest.raises(StudyError, match="diverged"):
+        take_or_train(request, inputs, outputs, lambda: train_cell(request, inputs, outputs))
+    (line,) = lines_of(request)
+    assert line["failed"] and line["ledger"]["epsilon"] == pytest.approx(1, rel=1e-3) and line["seed"] == 0
+    for options in (DIVERGES, OPTIONS):  # of other settings it would be of the same cell, and as much again
+        other = request_of(options, noise="secure", spent=request.spent)
+        with pytest.raises(StudyError, match="with secure noise failed on 20.* spends as much again"):
+            train_cell(other, inputs, outputs)
+        with pytest.raises(StudyError, match="nothing was run: .* failed on 20"):
+            guard([due_of(other, outputs)], other.spending, secure=True)
+    assert lines_of(request) == [line]
+    again = request_of(OPTIONS, noise="secure", spent=request.spent, spend_again=True)
+    take_or_train(again, inputs, outputs, lambda: train_cell(again, inputs, outputs))
+    assert len(again.spending.trainings()) == 2
+    assert take(again, inputs, outputs), "the one that did not fail"
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), MemoryError()])
+def test_what_the_machine_failed_at_is_not_paid_for(paying, monkeypatch, error):
+    """It tells nothing of the noise."""
+    request, inputs, outputs = paying
+
+    def fails(*_):
+        try:
+            raise error
+        except type(error):
+            raise StudyError("a sentence about it") from None
+
+    monkeypatch.setattr(training, "check_fit", fails)
+    with pytest.raises(StudyError, match="a sentence about it"):
+        train_cell(request, inputs, outputs)
+    assert not lines_of(request)
+    monkeypatch.setattr(training, "check_fit", lambda *_: (_ for _ in ()).throw(ValueError("of the method's own")))
+    with pytest.raises(ValueError, match="own"):
+        train_cell(request, inputs, outputs)
+    assert len(lines_of(request)) == 1
+
+
+def test_what_fails_before_noise_is_drawn_is_not_paid_for(paying, monkeypatch):
+    request, inputs, outputs = paying
+    monkeypatch.setattr(training.Monitor, "__init__", lambda *_: (_ for _ in ()).throw(StudyError("before")))
+    with pytest.raises(StudyError, match="before"):
+        train_cell(request, inputs, outputs)
+    assert not lines_of(request)
+
+
+def test_of_a_training_that_failed_no_checkpoint_is_left_to_go_on_from(paying, monkeypatch):
+    request, inputs, outputs = paying
+    request = replace(request, checkpoint="unused")
+    checkpoint = paid_training.checkpoint_of(request)
+    told = {"config": request.fingerprint, "library": request.library, "data": inputs.hashes(), "seed": 0}
+
+    def write_checkpoint(name):
+        write_tensors(checkpoint, {"weights": np.zeros(1)}, {"training": name, "made_by": json.dumps(told)})
+
+    class Kept:
+        training, curve, seconds = "t1", [], 0.0
+
+    def keep(request, parameters, made, ledger):
+        write_checkpoint("t1")
+        request.spending.record("toy", request.cell.path, 0, ledger, training="t1")
+        return Kept()
+
+    fit = training.methods.load(request.options["method"]).fit
+
+    def diverges(*given, keeper, **more):
+        fit(*given, **more)
+        raise StudyError("diverged")
+
+    monkeypatch.setattr(training, "keeper_of", keep)
+    monkeypatch.setattr(training.methods.load(request.options["method"]), "fit", diverges)
+    with pytest.raises(StudyError, match="diverged"):
+        train_cell(request, inputs, outputs)
+    assert not checkpoint.exists()
+    assert [line.get("failed") is not None for line in lines_of(request)] == [False, True]
+    assert len(request.spending.trainings()) == 1, "one training, from its first checkpoint to its end"
+    write_checkpoint("t1")  # as if the process had died before it removed it
+    again = replace(request, spend_again=True)
+    assert paid_training.resumed(again, inputs) is None and not checkpoint.exists()
+
+
+def test_no_test_record_decides_whether_a_model_is_kept(paying, tmp_path):
+    """A private test record may be such that its score overflows: the model is paid for and kept, and said to be of no
+    use where it is scored."""
+    request, inputs, outputs = paying
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((20, 4)).astype(np.float32)
+    rows[7] = 3e38
+    write_split(tmp_path / "features", "test", rows, rng.integers(3, size=20))
+    request = request_of(OPTIONS | {"steps": 2, "learning_rate": 1e4}, noise="secure", spent=request.spent)
+    train_cell(request, inputs, outputs)
+    assert len(lines_of(request)) == 1 and os.path.exists(outputs["model"])
+    assert pq.read_table(outputs["curve"]).num_rows == 0, "at no step all scores were finite"
+    asked = {"metrics": ["top1"], "intervals": 0, "smallest_group": 20, "small_groups": "merge"}
+    with pytest.raises(StudyError, match=r"row 7 has a score that is NaN or infinite \(1 of 20 rows do\)"):
+        score_cell(outputs["run"], [outputs["scores"]], asked, "", str(tmp_path / "metrics.json"))
 
 
 def test_what_may_be_trained_again_is_taken_where_nothing_was_changed(paying):

@@ -6,7 +6,6 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table, write_table
-from dpstudy.evaluation.finite import check_scores
 from dpstudy.evaluation.score_file import read_scores, score_table, scored_records
 from dpstudy.features.shards import FeatureTable
 
@@ -56,15 +55,6 @@ def test_a_file_that_lacks_a_column_is_named(tmp_path):
         list(read_scores(path))
     with pytest.raises(StudyError, match="no such file"):
         list(read_scores(tmp_path / "none.parquet"))
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_scores_that_say_nothing_are_refused(value):
-    scores = np.zeros((4, 3))
-    check_scores(scores)
-    scores[2, 1] = value
-    with pytest.raises(StudyError, match=r"row 2 has a score that is NaN or infinite \(1 of 4 rows do\)"):
-        check_scores(scores)
 
 
 def test_which_records_were_scored_is_told_by_their_names_in_any_order(tmp_path):

@@ -10,10 +10,14 @@ import pytest
 from scipy.special import softmax
 
 from dpstudy import methods
+from dpstudy.core.arrays import add_scaled
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import iterated_sgd
+from dpstudy.methods.gradients import Head, clipped_sum
 from dpstudy.methods.iterated_sgd import GRADIENT, Parameters
 from dpstudy.methods.problem import Problem
+from dpstudy.methods.records import Records
+from dpstudy.methods.row_map import RowMap
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.iteration import record_mus
 from dpstudy.privacy.ledger import check_releases
@@ -250,3 +254,31 @@ def test_a_paper_s_accounting_knows_no_secret_order():
     assert iterated_sgd.plan(settings(), problem).facts["noise_multiplier"] > 0
     with pytest.raises(StudyError, match="accounting 'tramer2021' knows no secret order"):
         iterated_sgd.plan(settings(order="secret"), problem)
+
+
+def test_a_ledger_of_secure_noise_says_that_steps_contract_but_for_rounding(problem):
+    for secure in (False, True):
+        said = iterated_sgd.plan(settings(), replace(problem, secure=secure)).not_accounted
+        assert said == ((iterated_sgd.ROUNDED,) if secure else ())
+
+
+def test_rounding_moves_two_iterates_apart_by_no_more_than_is_said():
+    """What ROUNDED states, in float32 with the exact sums of secure noise, at distances at which it shows."""
+    rng, batch, rate = np.random.default_rng(0), 512, 1.0
+    problem = Problem(60_000, (784,), CLASSES, Budget("1", 1e-6), secure=True)
+    rows = np.abs(rng.standard_normal((batch, 784))).astype(np.float32), rng.integers(CLASSES, size=batch)
+    records = Records.of([rows], problem, picked=True).mapped(RowMap(clip=1.0))
+    unit, head = rate * math.sqrt(2) / batch, Head("softmax", 0.0, math.inf)
+    weights = (0.3 * rng.standard_normal((CLASSES, 784))).astype(np.float32)
+    apart = []
+    for distance in (1e-3, 1e-4):
+        away = rng.standard_normal(weights.shape)
+        pair = [weights.copy(), (weights + distance * unit * away / np.linalg.norm(away)).astype(np.float32)]
+        noise, before = (
+            rng.standard_normal(weights.shape) * batch * unit,
+            np.linalg.norm(np.subtract(*pair, dtype=float)),
+        )
+        for one in pair:
+            add_scaled(one, (clipped_sum(records, one, head) + noise).astype(np.float32), -rate / batch)
+        apart.append((np.linalg.norm(np.subtract(*pair, dtype=float)) - before) / unit)
+    assert max(apart) < 1e-5

@@ -71,7 +71,7 @@ def test_choices_follow_the_scores_as_sharply_as_they_are_paid_for(toy_features,
     monkeypatch.setattr(
         tuning.method, "solve", lambda released, p, plan: ridges.append(p.ridge) or solve(released, p, plan)
     )
-    monkeypatch.setattr(tuning, "score", lambda model: 9 + ridges[-1])
+    monkeypatch.setattr(tuning, "score", lambda model, problem: 9 + ridges[-1])
     monkeypatch.setattr(tuning.method, "release", lambda statistics, p, plan, source: FREE)
     FREE = {"gram": np.eye(6), "targets": np.ones((3, 6))}
     key = secrets.randbits(60)
@@ -152,3 +152,20 @@ def test_a_record_of_either_part_touches_what_is_charged_to_that_part_alone(
 
 def repeats(epsilon="1", options=FIRST_ORDER, space=LEARNING, **tuning):
     return paying(options, space, epsilon, **{"pay": "repeats", "sampler": "random", "trials": 4} | tuning)
+
+
+@pytest.mark.parametrize("noise", ["seeded", "secure"])
+def test_a_record_adds_to_a_score_what_depends_on_it_alone(toy_features, rows, tmp_path, noise):
+    """Where noise is secure; else records are scored together, which takes less time."""
+    seen = []
+
+    class Model:
+        def scores(self, features):
+            seen.append(len(features))
+            return np.eye(3)[np.zeros(len(features), int)]
+
+    request = replace(paying(LS, RIDGES, pay="choice", sampler="grid"), noise=noise)
+    tuning, problem, _ = set_up(request, inputs(toy_features, rows, tmp_path))
+    labels = np.concatenate([labels for _, labels in [rows["validation"]]])
+    assert tuning.score(Model(), tuning._problem) == np.count_nonzero(labels == 0)
+    assert set(seen) == ({1} if noise == "secure" else {ROWS["validation"]})

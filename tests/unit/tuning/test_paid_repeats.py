@@ -132,7 +132,7 @@ def test_what_is_written_depends_on_scores_behind_their_noise_alone(
     def outcome(scores, seed):
         tuning, problem, plan = set_up(request, given)
         left = iter(scores)
-        monkeypatch.setattr(tuning, "score", lambda model: float(next(left)))
+        monkeypatch.setattr(tuning, "score", lambda model, problem: float(next(left)))
         monitor = Monitor(0, type("Table", (), {"features": rows["test"][0], "labels": rows["test"][1]}), list("abc"))
         source = NoiseSource("seeded", "cell", seed)
         fit = tuning.fit(None, None, problem, plan, source, **({"monitor": monitor} if pay == "repeats" else {}))

@@ -9,16 +9,22 @@ import functools
 import json
 import logging
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpstudy.cell.inputs import CellInputs, CellRequest
 from dpstudy.cell.paid_models import Begun, PaidModels, store_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.privacy.paid_store import hashes_of, name_of, publish
-from dpstudy.privacy.spending import ANOTHER, BeyondBudgetError, OvertakenError, Spending
+from dpstudy.privacy.spending import ANOTHER, BeyondBudgetError, OvertakenError, Spending, has_failed
+
+if TYPE_CHECKING:
+    from dpstudy.methods.keeper import Keeper
+    from dpstudy.privacy.noise import NoiseSource
 
 OTHER_DATA = (
     "cell {}: it was trained with secure noise, and what it learned from or was tested on ({}) is not what is there "
@@ -165,6 +171,9 @@ def resumed(request: CellRequest, inputs: CellInputs) -> Begun | None:
         StudyError: it learned from other records.
     """
     book, last = request.spending, PaidModels.begun_at(checkpoint_of(request))
+    if book and last and any(has_failed(entry) for entry in book.entries() if entry.get("training") == last.training):
+        remove_checkpoint(request)  # as the process would have, had it not died over it
+        return None
     if book is None or last is None or last.made_by["config"] != request.fingerprint:
         return None
     if last.made_by["library"] != request.library and _entry_of(book, last.training) is None:
@@ -179,6 +188,44 @@ def resumed(request: CellRequest, inputs: CellInputs) -> Begun | None:
 def _entry_of(book: Spending, training: str) -> dict | None:
     """The line with which a training was begun."""
     return next((entry for entry in book.entries() if entry.get("training") == training), None)
+
+
+@contextlib.contextmanager
+def failure_paid(
+    request: CellRequest, ledger: Mapping, sources: Mapping[int, "NoiseSource"], keeper: "Keeper | None" = None
+) -> Iterator[None]:
+    """A context that logs a training that ends with an error after noise was drawn, and keeps no checkpoint of it.
+
+    Whether it fails depends on the noise and the records: drawn anew until it does not, as a cluster does by itself,
+    the model would be a choice that nobody paid for. What a machine lacks (disk, memory) tells nothing, no more than a
+    kill does; of several processes it is a RuntimeError that one of them was killed.
+
+    Args:
+        sources: of each seed that was begun; more may come.
+        keeper: of its checkpoints, where it has any.
+    """
+    try:
+        yield
+    except Exception as error:
+        book, cell, seeds = request.spending, request.cell, [seed for seed, source in sources.items() if source.drew]
+        tells = isinstance(error, StudyError) or request.options.get("devices", 1) == 1
+        if isinstance(error, BeyondBudgetError) or _of_the_machine(error):  # the former: another process was first
+            tells = False
+        if tells and book and ledger["events"] and seeds:
+            training = keeper.training if keeper else secrets.token_hex(8)
+            record = functools.partial(book.record, config=request.fingerprint, training=training, failed=True)
+            record(cell.dataset, cell.path, seeds, ledger, request.records)
+            remove_checkpoint(request)
+        raise
+
+
+def _of_the_machine(error: BaseException | None) -> bool:
+    """Whether an error is one of the operating system or of too little memory, or came of one."""
+    while error:
+        if isinstance(error, OSError | MemoryError) or type(error).__name__ == "OutOfMemoryError":  # torch's
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def pay(

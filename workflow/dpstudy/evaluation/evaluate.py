@@ -6,7 +6,6 @@ The labels that enter here are public by assumption: these functions add no nois
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.evaluation.finite import check_scores
 from dpstudy.evaluation.metrics import metric_of, ordered
 
 
@@ -49,7 +48,12 @@ def _check(scores: np.ndarray, labels: np.ndarray, classes: list[str]) -> None:
         raise StudyError(f"evaluation: scores have shape {scores.shape}, but ({n}, {m}) is needed for {m} classes")
     if labels.shape not in ((n,), (n, m)):
         raise StudyError(f"evaluation: labels have shape {labels.shape}, but ({n},) or ({n}, {m}) is needed")
-    check_scores(scores)
+    broken = ~np.isfinite(scores).all(axis=1)
+    if broken.any():
+        raise StudyError(
+            f"evaluation: row {np.argmax(broken)} has a score that is NaN or infinite ({broken.sum()} of {n} rows do); "
+            "lower the learning rate or the clipping norm of this entry"
+        )
     largest = m - 1 if labels.ndim == 1 else 1
     outside = (labels < 0) | (labels > largest)
     if outside.any():

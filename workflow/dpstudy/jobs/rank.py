@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 from dpstudy import methods
@@ -9,9 +10,12 @@ from dpstudy.cell.inputs import CellInputs, CellRequest, pose_problem, training_
 from dpstudy.cell.paid_training import resumed
 from dpstudy.config.cells import Cell
 from dpstudy.core.allocator import keep_freed_memory
+from dpstudy.core.errors import StudyError
 from dpstudy.core.job import job
 from dpstudy.core.progress import SHOWN
 from dpstudy.jobs.training import keeper_of, made_by, method_of, settled, train_cell
+
+_SECONDS_TO_WRITE = 10.0
 
 
 def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
@@ -44,4 +48,8 @@ def main(task: str) -> None:
             train_cell(request, inputs, content["outputs"])
         else:
             os.environ.pop(SHOWN, None)  # only the first process reports progress
-            help_to_train(request, inputs)
+            try:
+                help_to_train(request, inputs)
+            except StudyError:  # torchrun ends all when one ends, and the first has to write down what was spent
+                time.sleep(_SECONDS_TO_WRITE)
+                raise

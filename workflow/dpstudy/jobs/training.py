@@ -20,19 +20,27 @@ from dpstudy.cell.documents import (
 )
 from dpstudy.cell.inputs import CellInputs, CellRequest, TrainingRows, pose_problem, training_data
 from dpstudy.cell.monitor import Monitor, holds_spent
-from dpstudy.cell.paid_training import begin, checkpoint_of, pay, remove_checkpoint, resumed, unbooked_forgotten
+from dpstudy.cell.paid_training import (
+    begin,
+    checkpoint_of,
+    failure_paid,
+    pay,
+    remove_checkpoint,
+    resumed,
+    unbooked_forgotten,
+)
 from dpstudy.config.tuned import CALIBRATION, PAID_TUNING, PUBLIC, PUBLIC_CALIBRATION, pays
 from dpstudy.core.allocator import keep_freed_memory
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json, write_table
 from dpstudy.core.progress import progress
-from dpstudy.evaluation.finite import check_scores
 from dpstudy.evaluation.on_training import accuracy_on
 from dpstudy.evaluation.score_file import score_table
 from dpstudy.features.shards import FeatureTable
 from dpstudy.methods.problem import Fit, Plan, Problem, check_fit, check_plan
 from dpstudy.models.probabilities import calibration_of
 from dpstudy.privacy.ledger import build_ledger, check_run
+from dpstudy.privacy.noise import NoiseSource
 from dpstudy.provenance.hashes import origin_of_scores, versions
 from dpstudy.schema.methods import hyperparameters, is_beyond_target
 from dpstudy.tuning.trials import Choice, best_trial
@@ -119,22 +127,25 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     ledger = ledger_of(task, tuning)
     keeper = keeper_of(request, parameters, before.made_by if before else made, ledger)
     outcome, attacks = Outcome(), None
-    for seed in progress(request.seeds, request.cell.path):
-        if outcome.repeatable:
-            outcome.repeat(seed)
-            continue
-        _train_seed(task, inputs, data, test, seed, "curve" in outputs, outcome, keeper)
-    if "audit" in outputs:
-        source = request.noise_source("audit", 0, request.seeds[0])
-        attacks = method.audit(Fit(outcome.first_model), data, parameters, problem, plan, source)
-    if paid:
-        tuning = paid.summary
-        ledger = ledger_of(task, tuning)
-    pays_for = None
+    sources: dict[int, NoiseSource] = {}
+    with failure_paid(request, ledger, sources, keeper):
+        for seed in progress(request.seeds, request.cell.path):
+            if outcome.repeatable:
+                outcome.repeat(seed)
+                continue
+            sources[seed] = request.noise_source("train", 0, seed)
+            _train_seed(task, inputs, data, test, seed, sources[seed], "curve" in outputs, outcome, keeper)
+        if "audit" in outputs:
+            source = request.noise_source("audit", 0, request.seeds[0])
+            attacks = method.audit(Fit(outcome.first_model), data, parameters, problem, plan, source)
+        if paid:
+            tuning = paid.summary
+            ledger = ledger_of(task, tuning)
+        save = _files_of(task, tuning, ledger, outcome, attacks, test, outputs)
     if request.spending and plan.events:
-        training = keeper.training if keeper else None
-        pays_for = functools.partial(pay, request, ledger, outputs, known=known, training=training)
-    _write(task, tuning, ledger, outcome, attacks, test, outputs, pays_for)
+        pay(request, ledger, outputs, save, known, keeper.training if keeper else None)
+    else:
+        save(outputs)
     remove_checkpoint(request)
 
 
@@ -181,11 +192,18 @@ def keeper_of(request: CellRequest, parameters, made: dict, ledger: Mapping | No
 
 
 def _train_seed(
-    task: CellTask, inputs: CellInputs, data, test: FeatureTable, seed: int, stepped: bool, outcome: Outcome, keeper
+    task: CellTask,
+    inputs: CellInputs,
+    data,
+    test: FeatureTable,
+    seed: int,
+    source: NoiseSource,
+    stepped: bool,
+    outcome: Outcome,
+    keeper,
 ) -> None:
     started = time.monotonic()
     request, problem, plan, method, parameters = task.request, task.problem, task.plan, task.method, task.parameters
-    source = request.noise_source("train", 0, seed)
     extra, curve = {}, outcome.curve
     if keeper:
         extra["keeper"] = keeper
@@ -198,9 +216,8 @@ def _train_seed(
     if keeper:
         curve.extend(keeper.curve)
     seconds = keeper.seconds if keeper else getattr(method, "seconds", None) or time.monotonic() - started
-    given = fitted.model.scores(test.features)
-    check_scores(given)
-    outcome.scores[seed] = given
+    # whatever they are: no test record decides whether a model that was paid for is kept
+    outcome.scores[seed] = fitted.model.scores(test.features)
     known = accuracy_on(fitted.model, inputs.training_tables()) if request.on_training else {}
     counts: dict = {"seconds": round(seconds, 3), "releases": dict(source.drawn)}
     if calibration := calibration_of(fitted.model):
@@ -212,7 +229,7 @@ def _train_seed(
         outcome.first_model, outcome.repeatable = fitted.model, source.untouched
 
 
-def _write(
+def _files_of(
     task: CellTask,
     tuning: dict,
     ledger: dict,
@@ -220,13 +237,8 @@ def _write(
     attacks: list[dict] | None,
     test: FeatureTable,
     outputs: dict[str, str],
-    pay_for: Callable[[Callable[[Mapping[str, str]], None]], None] | None,
-) -> None:
-    """The cell's files, once what they say was checked; what was paid for is kept, and written down, before that.
-
-    Args:
-        pay_for: given what writes the files to paths by the keys of `outputs`; None: nothing was paid.
-    """
+) -> Callable[[Mapping[str, str]], None]:
+    """What writes the cell's files to paths by the keys of `outputs`, once what they say was checked."""
     request, run = task.request, run_of(task, tuning, outcome)
     check_documents(run, ledger, outputs)
     named = name_of_cell(request.cell, seeds=list(request.seeds))
@@ -242,4 +254,4 @@ def _write(
         write_json(paths["ledger"], ledger | {"files": hashes(paths, "model")})
         write_json(paths["run"], run | {"files": hashes(paths, "model", "scores", "ledger", "curve")})
 
-    (pay_for or (lambda write: write(outputs)))(save)
+    return save

@@ -42,6 +42,7 @@ from dpstudy.methods.exact import BELOW, sigmoid, softmax, truncated
 from dpstudy.methods.labels import checked_labels, one_hot
 from dpstudy.methods.operating_points import NAME as POINTS
 from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.models.alone import scores_alone
 from dpstudy.models.operating_points import with_counts
 from dpstudy.models.probabilities import calibrated
 from dpstudy.privacy.accounting import certify
@@ -174,7 +175,7 @@ class Calibrated:
             shares.append(np.ones(len(labels)) if weights is None else weights)
             checked.append(checked_labels(labels, problem.classes, problem.positives))
             with np.errstate(all="ignore"):  # a warning would reveal something about a private record
-                scored.append(_each_alone(model, features, problem) if problem.exact else model.scores(features))
+                scored.append(scores_alone(model, features) if problem.exact else model.scores(features))
         scores, labels, weights = (np.concatenate(each) for each in (scored, checked, shares))
         usable = np.isfinite(scores).all(1)
         return scores[usable], labels[usable], weights[usable]
@@ -202,18 +203,6 @@ def _beside(own: tuple[Event, ...], mu: float, shares: tuple[float, float], prob
         return of(min(share * _MORE, math.sqrt(mu**2 - composed_mu(own) ** 2) * _SLIGHTLY_LESS))
     scale = calibrate(lambda scale: (*own, *of(share / scale)), budget)
     return of(share / max(scale, 1 / _MORE))
-
-
-def _each_alone(model, features: np.ndarray, problem: Problem) -> np.ndarray:
-    """(n, m) scores of records, computed for one record at a time."""
-    if hasattr(model, "scores_alone"):
-        return model.scores_alone(features)
-    alone = np.empty((1, features.shape[1]), features.dtype)  # one place in memory for all of them
-    scores = np.empty((len(features), problem.classes), np.float32)
-    for row, values in enumerate(features):
-        alone[0] = values
-        scores[row] = model.scores(alone)[0]
-    return scores
 
 
 def share_of(problem: Problem, share: float | str) -> float:

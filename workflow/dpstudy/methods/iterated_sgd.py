@@ -42,6 +42,10 @@ from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 GRADIENT = "gradient"
 ORDERS = ("public", "secret")
+ROUNDED = (
+    "Steps are contractions but for rounding: in float32 one took two iterates further apart by up to 5e-6 of what one "
+    "record moves them, in what was tried, and over many steps this adds up."
+)
 
 
 ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
@@ -147,7 +151,8 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
         scale = calibrate(events_at, problem.budget)
     else:
         scale = calibrate(lambda scale: for_a_share(events_at(scale), parameters.protected_share), problem.budget)
-    return Plan(events_at(scale), {GRADIENT: scale * bound}, facts | {"noise_multiplier": scale})
+    rounded = (ROUNDED,) if problem.secure else ()
+    return Plan(events_at(scale), {GRADIENT: scale * bound}, facts | {"noise_multiplier": scale}, rounded)
 
 
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:

@@ -2,7 +2,8 @@
 
 A checkpoint holds what was released (iterates and what the optimiser made of them), never a batch or a gradient. With
 seeded noise the steps after it are drawn as they would have been; with secure noise they are drawn anew, what was lost
-with the killed process has left nowhere, and the training is written down as soon as there is a checkpoint.
+with the killed process has left nowhere, and the training is written down as soon as there is a checkpoint. One that
+failed leaves none to go on from (`failure_paid`).
 """
 
 import json

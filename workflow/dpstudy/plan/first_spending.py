@@ -18,7 +18,7 @@ from dpstudy.plan.resources import is_sampled
 from dpstudy.plan.sources import record_names
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.privacy.spending import Spending, about, fitting, is_begun
+from dpstudy.privacy.spending import Spending, about, fitting, has_failed, is_begun
 from dpstudy.schema.methods import method_schema
 
 DRAWN = "DPSTUDY_DRAWN"  # set by a rehearsal, whose records are drawn ones
@@ -49,7 +49,8 @@ def first_spending(
     """
     spent, paid, sentences = book.everywhere(), PaidModels(book), []
     # Begun in this folder: elsewhere a training of the same name is another one, and so is one that begins again.
-    begun = [] if study["release"].get("spend_again") else [one for one in book.trainings() if is_begun(one)]
+    here = [] if study["release"].get("spend_again") else book.trainings()
+    begun = [one for one in here if is_begun(one) and not has_failed(one)]
     for name, cells in _due(study, due, paid, begun).items():
         if DRAWN in os.environ:
             continue

@@ -48,6 +48,8 @@ class NoiseSource:
         self.bare: set[tuple[str, int, str]] = set()  # (release, step, tensor) of noise that `released` added to no sum
         self.rounded: set[str] = set()  # releases of sums in float32
         self.untouched = True  # nothing was drawn or sampled: another seed gives the same
+        self.drew = False  # a release was made, by this source or a part of it
+        self._whole = self
 
     @property
     def title(self) -> str:
@@ -141,6 +143,7 @@ class NoiseSource:
     def _enter(self, name: str, std: float, step: int, tensor: str) -> None:
         """Count a release, once for all its tensors."""
         self.untouched = False
+        self.drew = self._whole.drew = True
         tensors = self._used.setdefault((name, step), {})
         if tensor in tensors:
             raise RuntimeError(f"noise for release {name!r}, step {step}, tensor {tensor!r} was already drawn")
@@ -170,7 +173,7 @@ class NoiseSource:
         """
         if self.drawn:
             raise RuntimeError(f"releases were drawn before the run was resumed: {dict(self.drawn)}")
-        self.untouched, self.resumed = False, True
+        self.untouched, self.resumed, self.drew = False, True, True
         self._earlier = {name: Counter({std: times for std, times in pairs}) for name, pairs in made.items()}
         self.drawn = Counter({name: counts.total() for name, counts in self._earlier.items()})
 
@@ -214,7 +217,9 @@ class NoiseSource:
 
     def part(self, *key: object) -> "NoiseSource":
         """A separate noise source for a part of this run, such as one trial; it keeps its own counts."""
-        return NoiseSource(self.mode, *self.key, *key, shared=self.shared)
+        part = NoiseSource(self.mode, *self.key, *key, shared=self.shared)
+        part._whole = self._whole
+        return part
 
     def adopt(self, other: "NoiseSource", deviations: Mapping[str, Mapping[float, int]] | None = None) -> None:
         """Add the counts of a part of this run to this source's.

@@ -5,7 +5,9 @@ written down, which is before anything of it leaves the store: of two that end a
 the second is refused and leaves nothing.
 
 A training that keeps checkpoints, which hold what was released, is written down when the first of them is there, with
-all that it will spend; the line that it ends with is of the same `training`, and counts instead.
+all that it will spend; the line that it ends with is of the same `training`, and counts instead. So is one that fails
+after noise was drawn: whether it does depends on the noise and the records, and to draw until one succeeds is a choice
+that nobody pays for.
 
 The file is replaced as a whole, and lies on the disk before anybody goes on: a kill, a full disk or a power cut leaves
 the old lines or the new ones.
@@ -33,7 +35,7 @@ _GONE = "What was made is there no more (removed, or wiped)."
 _SURE, _LEAST = {False: 0.97, True: 0.8}, 0.01  # of an epsilon that is told to fit, where batches are samples or not
 CONTENT = "content"  # value of a line's "ids" where records without names are named by their content
 _KEYS = {"when": str, "dataset": str, "cell": str, "seed": int, "ledger": dict}  # that every line has
-_MORE = {"records": str, "files": dict, "config": str, "training": str, "ids": str, "id": str}
+_MORE = {"records": str, "files": dict, "config": str, "training": str, "failed": str, "ids": str, "id": str}
 _COUNTED = {"unit": str, "guarantee": str, "delta": float, "events": list}  # of a line's ledger
 
 
@@ -55,11 +57,12 @@ class OvertakenError(Exception):
 class Spending:
     """A budget log, with lines {"when", "dataset", "records", "cell", "seed", "ledger", "config", "files", ...}.
 
-    Further keys are "training", "ids" and "id".
+    Further keys are "training", "failed", "ids" and "id".
 
     "files" are the hashes of what lies in the store of paid models. A line without them is of a training that was begun
-    ("training" names it, as the line does that it ends with), or of an earlier version, as is one without "config", its
-    fingerprint. Lines of data sets whose rows go by number (`numbered`) have no "ids".
+    ("training" names it, as the line does that it ends with), and that has come to nothing if it "failed"; or of an
+    earlier version, as is one without "config", its fingerprint. Lines of data sets whose rows go by number
+    (`numbered`) have no "ids".
 
     Args:
         path: BOOK, but in tests.
@@ -142,6 +145,12 @@ class Spending:
                 raise StudyError(
                     f"cell {cell}: it was trained with secure noise on {entry['when'][:10]}, which spent privacy; "
                     f"training it again spends as much again. {_CHANGED if kept else _GONE} {removal} {ANOTHER}"
+                )
+            if has_failed(entry):
+                raise StudyError(
+                    f"cell {cell}: its training of seed {entry['seed']} with secure noise failed on "
+                    f"{entry['when'][:10]}, for the reason in its log, after noise was drawn; that spent privacy, and "
+                    f"to train it once more spends as much again. {ANOTHER}"
                 )
             if entry["training"] != training:
                 raise StudyError(
@@ -228,7 +237,9 @@ class Spending:
         Raises:
             StudyError: the book is damaged.
         """
-        others = [line for line in self.everywhere() if not (line["cell"] in cells and is_begun(line))]
+        others = [
+            line for line in self.everywhere() if has_failed(line) or not (line["cell"] in cells and is_begun(line))
+        ]
         past = [(line["ledger"], 1) for line in others if about(line, dataset, records)]
         return _total(past, delta) if past else 0.0
 
@@ -261,6 +272,7 @@ class Spending:
         config: str = "",
         training: str | None = None,
         known: int | None = None,
+        failed: bool = False,
     ) -> None:
         """Add a line per seed; concurrent jobs wait for each other.
 
@@ -273,6 +285,7 @@ class Spending:
             config: the fingerprint of what was trained.
             training: its name, where it keeps checkpoints; without `files`, it was begun.
             known: how many of its lines (`ended`) there were before it; None: however many.
+            failed: it was begun, and nothing will come of it; what it spent is added to whatever budget.
 
         Raises:
             StudyError: as of `afford`, or the disk is full; then nothing is added.
@@ -282,11 +295,13 @@ class Spending:
         when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         entry = {"when": when, "dataset": dataset, "records": records, "cell": cell}
         facts = {"ledger": dict(ledger), "files": files and dict(files), "config": config, "training": training}
+        facts["failed"] = "after noise was drawn" if failed else ""
         facts = {key: value for key, value in facts.items() if value}
         with self._locked():
             if known is not None and self.ended(cell, seeds) > known:
                 raise OvertakenError
-            self.afford(dataset, cell, seeds, ledger, records, training)
+            if not failed:
+                self.afford(dataset, cell, seeds, ledger, records, training)
             if not self.numbered(dataset, records):
                 entry["ids"] = CONTENT
             self.path.with_name("total.json").unlink(missing_ok=True)
@@ -339,8 +354,8 @@ def _read(path: Path) -> Iterator[dict]:
 
 
 def _of_trainings(entries: Sequence[dict]) -> list[dict]:
-    ended = {_training(entry) for entry in entries if not is_begun(entry)}
-    return [entry for entry in entries if not (is_begun(entry) and _training(entry) in ended)]
+    over = {_training(entry) for entry in entries if has_failed(entry) or not is_begun(entry)}
+    return [entry for entry in entries if has_failed(entry) or not (is_begun(entry) and _training(entry) in over)]
 
 
 class _NoEntryError(ValueError):
@@ -366,8 +381,13 @@ def _check_types(content: object, needed: Mapping[str, type], more: Mapping[str,
 
 
 def is_begun(entry: Mapping) -> bool:
-    """Whether a line was written at a training's first checkpoint rather than at its end."""
+    """Whether a line was written at a training's first checkpoint, or when it failed, rather than at its end."""
     return "training" in entry and "files" not in entry
+
+
+def has_failed(entry: Mapping) -> bool:
+    """Whether a line is of a training that failed after noise was drawn."""
+    return "failed" in entry
 
 
 def _training(entry: Mapping) -> tuple:

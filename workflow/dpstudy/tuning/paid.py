@@ -17,6 +17,7 @@ from dpstudy.cell.inputs import CellInputs, CellRequest, units
 from dpstudy.config.space import Value
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Plan, Problem
+from dpstudy.models.alone import scores_alone
 from dpstudy.privacy.budget import Budget, spelled
 from dpstudy.privacy.events import Event
 from dpstudy.schema.methods import hyperparameters
@@ -72,9 +73,14 @@ class PaidTuning:
         budget = problem.budget if epsilon is None else Budget(spelled(epsilon), problem.budget.delta)
         return replace(problem, n=self._units, budget=budget)
 
-    def score(self, model) -> float:
-        """The score of a model on the validation split (`how_right`)."""
-        return how_right(model.scores(self._held_out.features), self._held_out.labels)
+    def score(self, model, problem: Problem) -> float:
+        """The score of a model on the validation split (`how_right`).
+
+        Where sums must be exact a record adds what depends on it alone.
+        """
+        features = self._held_out.features
+        scores = scores_alone(model, features) if problem.exact else model.scores(features)
+        return how_right(scores, self._held_out.labels)
 
 
 def load(request: CellRequest, inputs: CellInputs) -> PaidTuning:

@@ -117,6 +117,6 @@ class Tuning(PaidTuning):
         """A setting that does not work is right on no record."""
         try:
             with failures_of_the_trial():
-                return self.score(self.method.solve(released, parameters, self._plan))
+                return self.score(self.method.solve(released, parameters, self._plan), self._problem)
         except TrialError:
             return 0.0

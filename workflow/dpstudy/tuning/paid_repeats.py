@@ -165,7 +165,7 @@ class Tuning(PaidTuning):
                 data = self.prepared.of(trained, self._problem)
                 started = time.monotonic()  # without preparation, which would reveal whether the first trial won
                 trained_model = self.method.fit(data, trained, self._problem, plan, source, **extra).model
-                right = self.score(trained_model)
+                right = self.score(trained_model, self._problem)
                 model = trained_model
         except TrialError:
             pass
