@@ -156,14 +156,14 @@ def test_what_failed_counts_for_ever_and_is_not_begun_again(tmp_path):
     ceiling = str(gaussian.epsilon_of(math.sqrt(2.5) / 7, 1e-5))  # two fit, three do not
     book = Spending(tmp_path / "spent.jsonl", ceiling=ceiling)
     book.record("a", "x", 0, LEDGER, training="t1")
-    book.record("a", "x", 0, LEDGER, training="t1", failed=True)
+    book.record("a", "x", 0, LEDGER, training="t1", failed="diverged")
     book.afford("a", "y", [0], LEDGER)  # the two lines are of one training
     for training in (None, "t1"):  # its checkpoint, if there is one, is of no use
         with pytest.raises(StudyError, match="cell x: its training of seed 0 with secure noise failed on 20"):
             book.check("x", [0], training)
     Spending(book.path, again=True).check("x", [0])
     assert book.ended("x", [0]) == 0 and book.before("a", 1e-5, "", ["x"]) > 0
-    book.record("a", "y", [0, 1], LEDGER, training="t2", failed=True)  # noise was drawn, whatever the budget
+    book.record("a", "y", [0, 1], LEDGER, training="t2", failed="diverged")  # noise was drawn, whatever the budget
     with pytest.raises(StudyError, match="beyond release"):
         book.afford("a", "z", [0], LEDGER)
 

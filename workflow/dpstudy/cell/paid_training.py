@@ -31,6 +31,7 @@ OTHER_DATA = (
     "now, or nobody can tell; training it again spends as much again. Undo what was changed, and it is taken as it is "
     "from {}. "
 )
+_LONGEST = 300  # characters of why a training failed
 _SKEW_SECONDS = 2  # how far clocks of a cluster's machines may differ
 _log = logging.getLogger("dpstudy")
 
@@ -213,7 +214,8 @@ def failure_paid(
             tells = False
         if tells and book and ledger["events"] and seeds:
             training = keeper.training if keeper else secrets.token_hex(8)
-            record = functools.partial(book.record, config=request.fingerprint, training=training, failed=True)
+            why = (str(error).splitlines() or [""])[0][:_LONGEST] or type(error).__name__
+            record = functools.partial(book.record, config=request.fingerprint, training=training, failed=why)
             record(cell.dataset, cell.path, seeds, ledger, request.records)
             remove_checkpoint(request)
         raise

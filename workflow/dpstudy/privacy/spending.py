@@ -149,8 +149,8 @@ class Spending:
             if has_failed(entry):
                 raise StudyError(
                     f"cell {cell}: its training of seed {entry['seed']} with secure noise failed on "
-                    f"{entry['when'][:10]}, for the reason in its log, after noise was drawn; that spent privacy, and "
-                    f"to train it once more spends as much again. {ANOTHER}"
+                    f"{entry['when'][:10]}, after noise was drawn ({entry['failed']}); that spent privacy, and to train "
+                    f"it once more spends as much again. {ANOTHER}"
                 )
             if entry["training"] != training:
                 raise StudyError(
@@ -272,7 +272,7 @@ class Spending:
         config: str = "",
         training: str | None = None,
         known: int | None = None,
-        failed: bool = False,
+        failed: str = "",
     ) -> None:
         """Add a line per seed; concurrent jobs wait for each other.
 
@@ -285,7 +285,7 @@ class Spending:
             config: the fingerprint of what was trained.
             training: its name, where it keeps checkpoints; without `files`, it was begun.
             known: how many of its lines (`ended`) there were before it; None: however many.
-            failed: it was begun, and nothing will come of it; what it spent is added to whatever budget.
+            failed: why nothing will come of it; what it spent is added to whatever budget.
 
         Raises:
             StudyError: as of `afford`, or the disk is full; then nothing is added.
@@ -295,7 +295,7 @@ class Spending:
         when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         entry = {"when": when, "dataset": dataset, "records": records, "cell": cell}
         facts = {"ledger": dict(ledger), "files": files and dict(files), "config": config, "training": training}
-        facts["failed"] = "after noise was drawn" if failed else ""
+        facts |= {"failed": failed}
         facts = {key: value for key, value in facts.items() if value}
         with self._locked():
             if known is not None and self.ended(cell, seeds) > known:
