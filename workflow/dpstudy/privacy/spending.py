@@ -149,8 +149,8 @@ class Spending:
             if has_failed(entry):
                 raise StudyError(
                     f"cell {cell}: its training of seed {entry['seed']} with secure noise failed on "
-                    f"{entry['when'][:10]}, after noise was drawn ({entry['failed']}); that spent privacy, and to train "
-                    f"it once more spends as much again. {ANOTHER}"
+                    f"{entry['when'][:10]}, after noise was drawn ({entry['failed']}); that spent privacy, and to "
+                    f"train it once more spends as much again. {ANOTHER}"
                 )
             if entry["training"] != training:
                 raise StudyError(
