@@ -25,7 +25,7 @@ from dpstudy.data.images import decode
 from dpstudy.data.pickles import read_batch
 from dpstudy.data.readers import open_reader
 from dpstudy.features.precomputed import read_rows
-from dpstudy.features.weights import check_file, load_weights
+from dpstudy.features.weights import check_file, fitting
 from dpstudy.schema.reading import safe_loader
 
 from . import sources
@@ -192,7 +192,7 @@ def test_weights_are_never_unpickled(tmp_path, canary):
     for name in ("weights.safetensors", "weights.pt"):
         path = tmp_path / name
         path.write_bytes(pickle.dumps(calls(canary)["posix.mkdir"]))
-        read = check_file if name.endswith(".pt") else lambda path: load_weights(network, path)
+        read = check_file if name.endswith(".pt") else lambda path: fitting(network, path)
         assert refusal(lambda read=read, path=path: read(path), name)
     assert not canary.exists()
 

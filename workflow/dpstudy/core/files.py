@@ -15,7 +15,6 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 
-_READ_BLOCK = 1 << 20
 _DAY = 24 * 3600.0
 # NumPy's names -> those in safetensors files, in the order in which these have them.
 _TYPES = dict(zip(
@@ -123,6 +122,19 @@ def clear_disk_errors(path: Path) -> Iterator[None]:
         raise
 
 
+@contextlib.contextmanager
+def present(path: str | os.PathLike) -> Iterator[None]:
+    """Say of a file that is read within, and is missing, that there is none.
+
+    Raises:
+        StudyError: naming it.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise StudyError(f"{path}: no such file") from None
+
+
 def write_json(path: str | os.PathLike, content: object, private: bool = False) -> None:
     """Write `content` as indented JSON; NaN and infinities are refused (ValueError).
 
@@ -140,13 +152,9 @@ def read_json(path: str | os.PathLike) -> dict:
         StudyError: the file is missing or is not JSON.
     """
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # or a number of thousands of digits, or lists in lists
+        with present(path):
+            return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # or a number of thousands of digits, or lists in lists
         raise StudyError(f"{path}: not valid JSON ({error}); delete it and run the study again") from None
 
 
@@ -178,11 +186,10 @@ def read_table(
 
     source = path if content is None else pa.BufferReader(content)
     try:
-        # On one thread: Arrow's threads now and then abort a process that ends soon after a read.
-        table = parquet.ParquetFile(source, page_checksum_verification=True).read(columns, use_threads=False)
-        names = table.column_names
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
+        with present(path):
+            # On one thread: Arrow's threads now and then abort a process that ends soon after a read.
+            table = parquet.ParquetFile(source, page_checksum_verification=True).read(columns, use_threads=False)
+            names = table.column_names
     except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: names that are not UTF-8, for one
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise StudyError(f"{path}: damaged parquet file ({reason}); {remedy}") from None
@@ -280,11 +287,9 @@ def _read_safetensors(path, tensors: bool = True):
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(path, framework="numpy") as file:
+        with present(path), safe_open(path, framework="numpy") as file:
             names = list(file.keys()) if tensors else []
             return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
     except (SafetensorError, OSError, AttributeError, TypeError, ValueError) as error:  # numpy lacks some of its types
         raise StudyError(f"{path}: damaged safetensors file ({error}); delete it and run the study again") from None
 
@@ -295,11 +300,5 @@ def sha256(path: str | os.PathLike) -> str:
     Raises:
         StudyError: the file is missing.
     """
-    digest = hashlib.sha256()
-    try:
-        with open(path, "rb") as file:
-            while block := file.read(_READ_BLOCK):
-                digest.update(block)
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
-    return digest.hexdigest()
+    with present(path), open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -17,7 +17,7 @@ import pyarrow.compute as compute
 
 from dpstudy.core.columns import numbers, rows_of_numbers, strings, values_of
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_json, read_table, write_json, write_table
+from dpstudy.core.files import present, read_json, read_table, write_json, write_table
 from dpstudy.data.records import Records, RecordTable, concatenate
 
 _MANIFEST = (
@@ -230,10 +230,8 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         StudyError: there is none.
     """
-    try:
+    with present(path):
         return path.read_bytes()
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
 
 
 def known_of(table: pa.Table, manifest: Mapping) -> dict:

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.files import present
 from dpstudy.core.suggest import neighbour
 from dpstudy.core.text import composed
 
@@ -178,9 +179,8 @@ def read_text(path: Path) -> str:
         StudyError: it is missing or is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
+        with present(path):
+            return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise StudyError(f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8") from None
     except OSError as error:
@@ -194,7 +194,7 @@ def read_bytes(path: Path, count: int = -1) -> bytes:
         StudyError: it is missing, or its gzip stream is damaged or cut short.
     """
     try:
-        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+        with present(path), gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
             if count < 0:
                 return file.read()
             blocks, left = [], count  # at once, all that is asked for would be allocated, however short the file is
@@ -202,8 +202,6 @@ def read_bytes(path: Path, count: int = -1) -> bytes:
                 blocks.append(block)
                 left -= len(block)
             return b"".join(blocks)
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise StudyError(f"{path}: damaged or truncated gzip file ({error}); fetch it again") from None
     except OSError as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_table, sha256
+from dpstudy.core.files import present, read_table, sha256
 from dpstudy.data.shards import COUNTS, counts_of, labels_of
 from dpstudy.features import plain, shards
 
@@ -164,10 +164,8 @@ def _counts(shard: _Shard) -> np.ndarray:
 
 
 def _state(path: Path) -> tuple[int, int]:
-    try:
+    with present(path):
         status = os.stat(path)
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
     return status.st_size, status.st_mtime_ns
 
 

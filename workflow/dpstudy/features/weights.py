@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import sha256
+from dpstudy.core.files import present, sha256
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _NAMED = 3  # tensors that a message names
@@ -85,11 +85,6 @@ def check_fetched(path: str | os.PathLike, expected: str | None = None) -> str:
     return digest
 
 
-def load_weights(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> None:
-    """Load the tensors of a file into a torch network; arguments and errors as `fitting`."""
-    network.load_state_dict(fitting(network, path, ignored), strict=False)
-
-
 def fitting(network, path: str | os.PathLike, ignored: Iterable[str] = ()) -> dict:
     """The tensors of a file that must match a torch network's parameters and buffers exactly.
 
@@ -157,8 +152,7 @@ def _readable(path: str | os.PathLike) -> Iterator[None]:
     from safetensors import SafetensorError
 
     try:
-        yield
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
+        with present(path):
+            yield
     except (SafetensorError, OSError) as error:
         raise StudyError(f"{path}: not a readable safetensors file ({error}); fetch it again") from None
