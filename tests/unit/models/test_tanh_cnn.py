@@ -34,7 +34,6 @@ def test_sizes(name, shape, count):
 @pytest.mark.parametrize(
     ("name", "shape", "words"),
     [
-        ("tanh", (1, 28, 28), "network 'tanh': there is none of that name; one of tanh-28"),
         ("tanh-28", (784,), r"needs features of layout \(C, H, W\), not \(784,\)"),
         ("tanh-28", (1, 8, 8), "records of 8x8 are too small for it"),
     ],

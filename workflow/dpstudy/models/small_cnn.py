@@ -20,7 +20,7 @@ class SmallCNN(nn.Module):
         width: channels of the first convolution.
         embedding: width of the embedding layer, the dimension of the features.
 
-    The buffer `centre` (embedding,) is the mean embedding of the public training set; `features` subtracts it.
+    The buffer `centre` (embedding,) is the mean embedding of the public training set; `Centred` subtracts it.
     """
 
     def __init__(self, channels: int, classes: int, width: int = 32, embedding: int = 256):
@@ -49,17 +49,14 @@ class SmallCNN(nn.Module):
         """The logits (n, classes)."""
         return self.classifier(self.embed(images))
 
-    def features(self, images: torch.Tensor) -> torch.Tensor:
-        """Unit vectors (n, embedding): centred embeddings scaled to L2 norm 1.
-
-        Centring removes the direction that all records share, which would otherwise take most of a clipped record's
-        norm; it costs no privacy, since the mean is that of public records.
-        """
-        return functional.normalize(self.embed(images) - self.centre, dim=1)
-
 
 class Centred(nn.Module):
-    """A module that returns a small CNN's features: images (n, C, H, W) to unit vectors (n, embedding)."""
+    """A module that returns a small CNN's features: images (n, C, H, W) to unit vectors (n, embedding).
+
+    They are its embeddings, centred and scaled to L2 norm 1. Centring removes the direction that all records share,
+    which would otherwise take most of a clipped record's norm; it costs no privacy, since the mean is that of public
+    records.
+    """
 
     def __init__(self, network: SmallCNN):
         super().__init__()
@@ -67,4 +64,4 @@ class Centred(nn.Module):
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """The features (n, embedding)."""
-        return self.network.features(images)
+        return functional.normalize(self.network.embed(images) - self.network.centre, dim=1)

@@ -61,17 +61,15 @@ def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Sequent
     """The network for records of shape (C, H, W), initialised by torch's global generator.
 
     Raises:
-        StudyError: no such architecture, or records that it cannot take.
+        StudyError: records that it cannot take.
     """
-    if architecture not in LAYERS:
-        raise StudyError(f"network {architecture!r}: there is none of that name; one of {', '.join(LAYERS)}")
     if len(shape) != 3:
         raise StudyError(f"network {architecture!r}: needs features of layout (C, H, W), not {tuple(shape)}")
     channels, height, width = shape
     layers: list[nn.Module] = []
     size = [height, width]
     flat = None
-    for kind, *options in LAYERS[architecture]:
+    for kind, *options in (*LAYERS[architecture], ("full", classes)):
         if kind == "conv":
             filters, kernel, stride, padding = options
             layers += [nn.Conv2d(channels, filters, kernel, stride, padding), nn.Tanh()]
@@ -81,10 +79,9 @@ def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Sequent
             layers.append(nn.MaxPool2d(kernel, stride))
             size = [(side - kernel) // stride + 1 for side in size]
         else:
-            layers += [*([] if flat else [nn.Flatten()]), nn.Linear(flat or channels * math.prod(size), options[0])]
-            layers.append(nn.Tanh())
+            layers += [] if flat else [nn.Flatten()]
+            layers += [nn.Linear(flat or channels * math.prod(size), options[0]), nn.Tanh()]
             flat = options[0]
         if min(size) < 1:
             raise StudyError(f"network {architecture!r}: records of {height}x{width} are too small for it")
-    layers += [*([] if flat else [nn.Flatten()]), nn.Linear(flat or channels * math.prod(size), classes)]
-    return nn.Sequential(*layers)
+    return nn.Sequential(*layers[:-1])  # the scores are not squashed

@@ -75,18 +75,15 @@ def _create(name: str, shape: tuple[int, ...], classes: int, **options) -> nn.Mo
 
     if not timm.is_model(name):
         raise StudyError(f"network {name!r} is not one of timm {timm.__version__}'s")
-    options |= {"num_classes": classes, "in_chans": shape[0], "drop_rate": 0.0, "drop_path_rate": 0.0}
-    sizes: tuple[dict[str, Any], ...] = ({"img_size": shape[1:]}, {})
-    for size in sizes:  # transformers are made for one size of images
+    options |= {"num_classes": classes, "in_chans": shape[0], "drop_rate": 0.0}
+    whole: dict[str, Any] = {"drop_path_rate": 0.0}
+    reasons = []
+    for more in (whole | {"img_size": shape[1:]}, whole, {}):  # transformers are made for one size of images
         try:
-            return timm.create_model(name, pretrained=False, **options, **size)
+            return timm.create_model(name, pretrained=False, **options, **more)
         except TypeError as error:
-            reason = error
-    options.pop("drop_path_rate")
-    try:
-        return timm.create_model(name, pretrained=False, **options)
-    except TypeError:
-        raise StudyError(f"network {name!r}: timm cannot make it for this task ({reason})") from None
+            reasons.append(error)
+    raise StudyError(f"network {name!r}: timm cannot make it for this task ({reasons[1]})")
 
 
 def _without_chance(network: nn.Module) -> None:
@@ -139,9 +136,8 @@ def _standardise_ourselves(network: nn.Module) -> None:
     from timm.layers.std_conv import ScaledStdConv2dSame
 
     def make(layer: nn.Module) -> nn.Module | None:
-        if not isinstance(layer, ScaledStdConv2d | ScaledStdConv2dSame):
-            return None
-        if type(layer) not in (ScaledStdConv2d, ScaledStdConv2dSame):
+        kinds = ScaledStdConv2d, ScaledStdConv2dSame
+        if not isinstance(layer, kinds) or type(layer) not in kinds:
             return None
         ours = ScaledConv2d(
             layer.in_channels, layer.out_channels, layer.kernel_size, layer.stride, layer.padding, layer.dilation,
