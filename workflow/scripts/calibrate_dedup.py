@@ -3,6 +3,7 @@
 from this_workflow import job
 
 from dpstudy.dedup.calibrate import calibrate
+from dpstudy.dedup.describe import Embedding
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
@@ -13,9 +14,7 @@ if __name__ == "__main__":
             inputs.public,
             inputs.basis,
             snakemake.output.counts,
+            Embedding(params.embedding, params.backbone, params.where.data_root),
             rule=params.rule,
             sample=params.sample,
-            embedding=params.embedding,
-            backbone_folder=params.backbone,
-            data_root=params.where.data_root,
         )

@@ -2,17 +2,10 @@
 
 from this_workflow import job
 
-from dpstudy.dedup.describe import describe_shard
+from dpstudy.dedup.describe import Embedding, describe_shard
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        params = snakemake.params
-        describe_shard(
-            params.folder,
-            int(snakemake.wildcards.shard),
-            snakemake.output.description,
-            private=params.private,
-            embedding=params.embedding,
-            backbone_folder=params.backbone,
-            data_root=params.where.data_root,
-        )
+        params, shard = snakemake.params, int(snakemake.wildcards.shard)
+        embedding = Embedding(params.embedding, params.backbone, params.where.data_root)
+        describe_shard(params.folder, shard, snakemake.output.description, embedding, private=params.private)

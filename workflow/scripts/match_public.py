@@ -6,13 +6,11 @@ from dpstudy.dedup.match import deduplicate
 
 if __name__ == "__main__":
     with job(snakemake.log[0]):
-        params, outputs = snakemake.params, snakemake.output
+        params = snakemake.params
         deduplicate(
             {(snakemake.wildcards.public, split): folder for split, folder in params.public.items()},
             {(dataset, split): folder for dataset, split, folder in params.private},
-            matches_path=outputs.matches,
-            kept_path=outputs.kept,
-            report_path=outputs.report,
+            dict(snakemake.output.items()),
             drop=params.drop,
             threshold=params.threshold,
         )

@@ -16,11 +16,10 @@ from dpstudy.dedup import align
 from dpstudy.dedup.basis import fit, fit_basis
 from dpstudy.dedup.calibrate import calibrate
 from dpstudy.dedup.compare import compare
-from dpstudy.dedup.describe import DEFAULT_EMBEDDING, VARIANTS, Description, describe_all, describe_shard
+from dpstudy.dedup.describe import VARIANTS, Description, Embedding, describe_all, describe_shard
 from dpstudy.dedup.distort import changed, changes
 from dpstudy.dedup.jobs import Shard, align_shard, merge, search_shard
 from dpstudy.dedup.rule import Rule
-from dpstudy.features import open_extractor
 
 OWN, WEB = 60, 300
 
@@ -32,7 +31,7 @@ def drawn(count, seed, **options):
 
 
 def described(images, private):
-    return describe_all(images, open_extractor(DEFAULT_EMBEDDING), DEFAULT_EMBEDDING, private)
+    return describe_all(images, Embedding(None), private)
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +176,7 @@ def files(tmp_path_factory, own, web):
         made[name] = []
         for shard in range(len(cuts) - 1):
             path = root / "images" / name / f"{shard}.safetensors"
-            describe_shard(folder, shard, path, private=private)
+            describe_shard(folder, shard, path, Embedding(None), private=private)
             made[name].append(Shard(str(folder), shard, str(path)))
     fit_basis([shard.description for shard in made["web"]], root / "basis.safetensors")
     basis, mine = root / "basis.safetensors", made["own"][0]
@@ -190,38 +189,36 @@ def files(tmp_path_factory, own, web):
 
 
 def merged(root, **options):
-    names = ("matches.parquet", "kept.parquet", "report.json", "matches.png")
-    out = dict(
-        zip(("matches_path", "kept_path", "report_path", "picture_path"), (root / n for n in names), strict=True)
-    )
+    names = {"matches": "matches.parquet", "kept": "kept.parquet", "report": "report.json", "picture": "matches.png"}
+    out = {key: root / name for key, name in names.items()}
     data = root / "data"
     sides = {("web", "train"): data / "web" / "train"}, {("own", "train"): data / "own" / "train"}
-    merge([root / "part.parquet"], *sides, **out, **options)
+    merge([root / "part.parquet"], *sides, out, **options)
     return out
 
 
 def test_shards_are_compared_one_by_one_and_put_together(files):
     out = merged(files)
-    matches = read_table(out["matches_path"]).to_pylist()
+    matches = read_table(out["matches"]).to_pylist()
     assert {(row["public_id"], row["private_id"]) for row in matches} == {
         *((f"web-{150 + row}", f"own-{row}") for row in range(10)),
         ("web-160", "own-0"),
     }
     assert [row["kind"] for row in matches].count("exact") == 1
-    kept = read_table(out["kept_path"]).to_pylist()
+    kept = read_table(out["kept"]).to_pylist()
     assert {row["id"] for row in kept if row["dataset"] == "own"} == {f"own-{row}" for row in range(10, OWN)}
-    said = json.loads(out["report_path"].read_text())
+    said = json.loads(out["report"].read_text())
     assert said["method"] == "aligned" and said["threshold"] == 0.997 and "private records" in said["publish"]
     assert [(each["dataset"], each["dropped"]) for each in said["sets"]] == [("web", 0), ("own", 10)]
-    for name in ("matches_path", "kept_path", "report_path", "picture_path"):
+    for name in ("matches", "kept", "report", "picture"):
         assert out[name].stat().st_mode & 0o077 == 0
-    page = np.asarray(Image.open(out["picture_path"]))
+    page = np.asarray(Image.open(out["picture"]))
     assert page.shape[1] > 600 and (page != 255).any()
     assert (files / "images" / "own" / "0.safetensors").stat().st_mode & 0o077 == 0
 
 
 def test_the_other_side_is_dropped_on_request(files):
-    kept = read_table(merged(files, drop="public")["kept_path"]).to_pylist()
+    kept = read_table(merged(files, drop="public")["kept"]).to_pylist()
     assert sum(row["dataset"] == "own" for row in kept) == OWN
     assert {row["id"] for row in kept if row["dataset"] == "web"} == {f"web-{row}" for row in range(150)}
 
@@ -238,7 +235,7 @@ def test_descriptions_are_kept_as_they_are(files, own):
 def test_calibration_counts_the_copies_that_are_found(files):
     folder, own_file = files / "data" / "own" / "train", files / "images" / "own" / "0.safetensors"
     web_file, path = files / "images" / "web" / "0.safetensors", files / "calibration.json"
-    calibrate(folder, own_file, web_file, files / "basis.safetensors", path, sample=20)
+    calibrate(folder, own_file, web_file, files / "basis.safetensors", path, Embedding(None), sample=20)
     said = json.loads(path.read_text())
     assert path.stat().st_mode & 0o077 == 0
     assert said["sample"] == 20 and said["unplanted"] == 0 and set(said["changes"]) == set(changes())
@@ -249,12 +246,13 @@ def test_calibration_counts_the_copies_that_are_found(files):
         web_file,
         files / "basis.safetensors",
         path,
+        Embedding(None),
         sample=20,
         rule={"possible": 1.0, "threshold": 1.0},
     )
     said = json.loads(path.read_text())
     assert said["changes"]["exact"]["found"] == 20 and said["changes"]["jpeg-50"]["found"] == 0
-    assert json.loads(merged(files, calibrations=[path])["report_path"].read_text())["calibration"] == [said]
+    assert json.loads(merged(files, calibrations=[path])["report"].read_text())["calibration"] == [said]
 
 
 def test_a_calibration_warns_where_what_nobody_planted_matches(files, monkeypatch, caplog):
@@ -265,7 +263,7 @@ def test_a_calibration_warns_where_what_nobody_planted_matches(files, monkeypatc
     for possible, warned in ((1.0, 0), (0.01, 1)):
         caplog.clear()
         rule = {"possible": possible, "threshold": possible}
-        calibrate(files / "data" / "own" / "train", *paths, files / "counts.json", rule=rule, sample=20)
+        calibrate(files / "data/own/train", *paths, files / "counts.json", Embedding(None), rule=rule, sample=20)
         assert len(caplog.records) == warned
         merged(files, calibrations=[files / "counts.json"])
         assert sum("though nothing was planted" in record.getMessage() for record in caplog.records) == 2 * warned

@@ -188,7 +188,7 @@ def test_files_say_what_was_done_and_hide_private_ids(tmp_path, make_images, cap
     out = {name: tmp_path / name for name in ("matches.parquet", "kept.parquet", "report.json")}
     matches, kept, report = out.values()
     public_folders = {PUBLIC: folders.pop(PUBLIC)}
-    deduplicate(public_folders, folders, matches_path=matches, kept_path=kept, report_path=report)
+    deduplicate(public_folders, folders, {"matches": matches, "kept": kept, "report": report})
     assert only(train, shards.kept_ids(kept, "own", "train")).ids.tolist() == [
         f"q-{row}" for row in range(10) if row not in (3, 4)
     ]
@@ -210,7 +210,5 @@ def test_files_say_what_was_done_and_hide_private_ids(tmp_path, make_images, cap
 
 def test_an_option_that_does_not_exist_is_refused(make_images):
     sides = {PUBLIC: make_images("p", 3)}, {TRAIN: make_images("q", 3)}
-    with pytest.raises(StudyError, match="threshold is 1.5"):
-        match(*sides, 1.5)
     with pytest.raises(StudyError, match="'both'"):
         resolve(match(*sides), *sides, "both")

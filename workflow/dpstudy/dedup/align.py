@@ -25,7 +25,7 @@ _STARTS = 2
 
 def prepare_public(pictures: torch.Tensor) -> torch.Tensor:
     """The windows (n, places, pixels) of public images (n, C, S, S), one per shift."""
-    small = _half(pictures)
+    small = _halved(pictures.mean(1, keepdim=True), 1.0)
     return _unit(unfold(small, small.shape[-1] - 2 * _REACH).transpose(1, 2))
 
 
@@ -35,7 +35,8 @@ def prepare_private(pictures: torch.Tensor) -> torch.Tensor:
     for mirror, size in _forms():
         theta = torch.tensor([[mirror * size, 0, 0], [0, size, 0]]).expand(len(pictures), 2, 3)
         grid = affine_grid(theta, list(pictures.shape), align_corners=False)
-        small = _half(grid_sample(pictures, grid, padding_mode="border", align_corners=False))
+        moved = grid_sample(pictures, grid, padding_mode="border", align_corners=False)
+        small = _halved(moved.mean(1, keepdim=True), 1.0)
         templates.append(_unit(small[..., _REACH:-_REACH, _REACH:-_REACH].reshape(len(pictures), -1)))
     return torch.stack(templates, 1)
 
@@ -57,7 +58,7 @@ def fine(public: torch.Tensor, private: torch.Tensor, starts: torch.Tensor, leas
         least: pairs that do not come near such a correlation at half resolution get -1: they are not followed further.
     """
     side = private.shape[-1]
-    small_public, small_private = _softened(public), _softened(private)
+    small_public, small_private = _halved(public, 1.5), _halved(private, 1.5)  # so that long steps find their way
     tried = [_improve(small_public, small_private, *_pose(start, side), _STEPS) for start in starts.T]
     poses, scores = zip(*tried, strict=True)
     best = torch.stack(scores).argmax(0)
@@ -196,19 +197,10 @@ def _blurred(planes: torch.Tensor, sigma: float) -> torch.Tensor:
     return conv2d(planes, weights.view(1, 1, -1, 1).expand(channels, -1, -1, -1), groups=channels)
 
 
-def _half(pictures: torch.Tensor) -> torch.Tensor:
-    """(n, 1, S // 2, S // 2): grey, smoothed, at half resolution."""
-    return _halved(_blurred(pictures.mean(1, keepdim=True), 1.0))
-
-
-def _softened(pictures: torch.Tensor) -> torch.Tensor:
-    """(n, C, S // 2, S // 2): smoothed so that steps of several pixels find their way."""
-    return _halved(_blurred(pictures, 1.5))
-
-
-def _halved(planes: torch.Tensor) -> torch.Tensor:
+def _halved(planes: torch.Tensor, sigma: float) -> torch.Tensor:
+    """(n, C, S // 2, S // 2): smoothed, at half resolution."""
     side = planes.shape[-1] // 2
-    return interpolate(planes, (side, side), mode="bilinear", align_corners=False)
+    return interpolate(_blurred(planes, sigma), (side, side), mode="bilinear", align_corners=False)
 
 
 def _unit(vectors: torch.Tensor) -> torch.Tensor:

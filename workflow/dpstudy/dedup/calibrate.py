@@ -11,12 +11,11 @@ from dpstudy.core.progress import progress
 from dpstudy.data.records import concatenate
 from dpstudy.dedup.basis import read_basis
 from dpstudy.dedup.compare import compare
-from dpstudy.dedup.describe import DEFAULT_EMBEDDING, Description, describe_all, images_of
+from dpstudy.dedup.describe import Description, Embedding, describe_all, images_of
 from dpstudy.dedup.distort import changed, changes
 from dpstudy.dedup.outcome import unplanted_in_words
 from dpstudy.dedup.rule import Rule
 from dpstudy.dedup.thumbnails import grey
-from dpstudy.features import open_extractor
 
 SAMPLE = 200
 _AMONG = 5000  # public images that the copies are planted among
@@ -28,12 +27,10 @@ def calibrate(
     public_description: str | os.PathLike,
     basis: str | os.PathLike,
     path: str | os.PathLike,
+    embedding: Embedding,
     *,
     rule: Mapping | None = None,
     sample: int = SAMPLE,
-    embedding: dict | None = None,
-    backbone_folder: str | os.PathLike | None = None,
-    data_root: str | os.PathLike | None = None,
 ) -> None:
     """Count how many altered copies of a sample of private images are found, for each kind of alteration.
 
@@ -49,16 +46,15 @@ def calibrate(
     Raises:
         StudyError: a file is missing or damaged, the data set brings no images, or a threshold is out of range.
     """
-    options, thresholds, measured = embedding or DEFAULT_EMBEDDING, Rule(**(rule or {})), read_basis(basis)
+    thresholds, measured = Rule(**(rule or {})), read_basis(basis)
     manifest, pictures = images_of(folder, 0)
     rows = np.sort(np.random.default_rng(0).permutation(len(pictures))[:sample])
     images, private = pictures[rows], Description.read(private_description).take(rows)
     public = Description.read(public_description)
     public = public.take(np.arange(min(_AMONG, len(public))))
-    extractor = open_extractor(options, backbone_folder, data_root)
     counts = {}
     for seed, (name, change) in enumerate(progress(changes().items(), "calibrating", total=len(changes()))):
-        copies = describe_all(_like(changed(images, change, seed), public.shape), extractor, options, private=False)
+        copies = describe_all(_like(changed(images, change, seed), public.shape), embedding, private=False)
         matches = compare(concatenate([public, copies]), private, measured, thresholds)
         planted = matches.public >= len(public)
         own_copy = matches.public - len(public) == matches.private

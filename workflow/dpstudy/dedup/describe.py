@@ -19,10 +19,10 @@ from dpstudy.data.records import Columns, concatenate
 from dpstudy.dedup.exact import digests, levels
 from dpstudy.dedup.grey import LARGEST_SIDE
 from dpstudy.dedup.thumbnails import grey, thumbnails, zoomed
-from dpstudy.features import Extractor, open_extractor
+from dpstudy.features import open_extractor
 
 VARIANTS = tuple((mirrored, zoom) for zoom in (1.0, 1.25, 0.8) for mirrored in (False, True))
-DEFAULT_EMBEDDING = {"extractor": "scatternet", "scaling": "unit"}
+_SCATTERNET = {"extractor": "scatternet", "scaling": "unit"}
 _BATCH = 256
 _SMALLEST = 16  # pixels a side: below, one class of images already looks alike
 
@@ -70,21 +70,39 @@ class Description(Columns):
         return cls(**arrays, shape=(height, width, channels))
 
 
-def describe_all(
-    images: np.ndarray, extractor: Extractor, options: dict, private: bool, what: str = "describing"
-) -> Description:
-    """Describe any number of images (n, H, W, C), batch by batch; `options` are those of the extractor."""
-    on_thumbnails = options["extractor"] == "scatternet"
+class Embedding:
+    """Turns images (n, H, W, C) uint8 into vectors (n, d) float16 by which candidates are found.
+
+    Attributes:
+        on_thumbnails: whether it is to be given thumbnails, or the images as they are.
+
+    Args:
+        options: a feature set's; where absent ScatterNet's, which nothing trained.
+        backbone_folder, data_root: as of `features.open_extractor`.
+    """
+
+    def __init__(self, options: dict | None, backbone_folder: str | None = None, data_root: str | None = None):
+        options = options or _SCATTERNET
+        self.on_thumbnails = options["extractor"] == "scatternet"
+        self._extractor = open_extractor(options, backbone_folder, data_root)
+
+    def __call__(self, images: np.ndarray) -> np.ndarray:
+        """The features averaged over their maps, and signed square roots of them."""
+        features = self._extractor(images)
+        pooled = features.reshape(*features.shape[:2], -1).mean(2)
+        return (np.sign(pooled) * np.sqrt(np.abs(pooled))).astype(np.float16)
+
+
+def describe_all(images: np.ndarray, embedding: Embedding, private: bool, what: str = "describing") -> Description:
+    """Describe any number of images (n, H, W, C), batch by batch."""
     starts = progress(range(0, max(1, len(images)), _BATCH), what)
-    return concatenate([describe(images[at : at + _BATCH], extractor, on_thumbnails, private) for at in starts])
+    return concatenate([describe(images[at : at + _BATCH], embedding, private) for at in starts])
 
 
-def describe(images: np.ndarray, embedding: Extractor, on_thumbnails: bool, private: bool) -> Description:
+def describe(images: np.ndarray, embedding: Embedding, private: bool) -> Description:
     """Describe images (n, H, W, C) uint8.
 
     Args:
-        embedding: turns images into features; maps are averaged over their pixels.
-        on_thumbnails: whether it is given thumbnails, or the images as they are.
         private: whether to describe the variants of each image too.
 
     Raises:
@@ -97,44 +115,34 @@ def describe(images: np.ndarray, embedding: Extractor, on_thumbnails: bool, priv
             " squares`"
         )
     small = thumbnails(images)
-    seen = small if on_thumbnails else images
+    seen = small if embedding.on_thumbnails else images
     variants = VARIANTS if private else VARIANTS[:1]
     mirrors = (False, True) if private else (False,)
     return Description(
         exact=_bytes(digests(images)),
         levels=_bytes(digests(levels(images, LARGEST_SIDE))),
         hashes=np.stack([_hashes(grey(_variant(small, mirrored, 1.0))) for mirrored in mirrors], 1),
-        grey=np.stack([_embed(embedding, grey(_variant(seen, *each))) for each in variants], 1),
-        colour=np.stack([_embed(embedding, _variant(seen, *each)) for each in variants], 1) if shape[2] > 1 else None,
+        grey=np.stack([embedding(grey(_variant(seen, *each))) for each in variants], 1),
+        colour=np.stack([embedding(_variant(seen, *each)) for each in variants], 1) if shape[2] > 1 else None,
         thumbnails=small,
         shape=tuple(shape),
     )
 
 
 def describe_shard(
-    folder: str | os.PathLike,
-    shard: int,
-    path: str | os.PathLike,
-    *,
-    private: bool,
-    embedding: dict | None = None,
-    backbone_folder: str | os.PathLike | None = None,
-    data_root: str | os.PathLike | None = None,
+    folder: str | os.PathLike, shard: int, path: str | os.PathLike, embedding: Embedding, *, private: bool
 ) -> None:
     """Describe the images of one shard, batch by batch, and write the descriptions.
 
     Args:
         folder: results/data/{source}/{split}.
-        embedding: a feature set's options; the default is ScatterNet, which nothing trained.
 
     Raises:
         StudyError: the shard is missing or damaged, or its images do not suit.
     """
-    options = embedding or DEFAULT_EMBEDDING
     manifest, images = images_of(folder, shard)
-    extractor = open_extractor(options, backbone_folder, data_root)
     what = f"describing {manifest['dataset']}/{manifest['split']}"
-    describe_all(images, extractor, options, private, what).write(path, private)
+    describe_all(images, embedding, private, what).write(path, private)
 
 
 def images_of(folder: str | os.PathLike, shard: int) -> tuple[dict, np.ndarray]:
@@ -153,13 +161,6 @@ def images_of(folder: str | os.PathLike, shard: int) -> tuple[dict, np.ndarray]:
 def _variant(images: np.ndarray, mirrored: bool, zoom: float) -> np.ndarray:
     images = np.ascontiguousarray(images[:, :, ::-1]) if mirrored else images
     return images if zoom == 1 else zoomed(images, zoom)
-
-
-def _embed(embedding: Extractor, images: np.ndarray) -> np.ndarray:
-    """(n, d) float16: features averaged over their maps, and signed square roots of them."""
-    features = embedding(images)
-    pooled = features.reshape(*features.shape[:2], -1).mean(2)
-    return (np.sign(pooled) * np.sqrt(np.abs(pooled))).astype(np.float16)
 
 
 def _bytes(found: list[bytes]) -> np.ndarray:

@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pyarrow as pa
 
-from dpstudy.core.files import atomic, read_json, read_table, read_tensors, write_json, write_table, write_tensors
-from dpstudy.core.job import notice
+from dpstudy.core.files import atomic, read_json, read_table, read_tensors, write_table, write_tensors
 from dpstudy.core.progress import progress
 from dpstudy.data import shards
 from dpstudy.data.records import concatenate
@@ -21,7 +20,7 @@ from dpstudy.dedup.basis import read_basis
 from dpstudy.dedup.candidates import Candidates, Index, best
 from dpstudy.dedup.compare import Matches, equal, judge
 from dpstudy.dedup.describe import Description
-from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve, told
+from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve, write
 from dpstudy.dedup.rule import Rule
 
 _PICTURED = 200  # near matches of a job that are kept to be looked at, those least alike first
@@ -164,11 +163,8 @@ def merge(
     parts: Iterable[str | os.PathLike],
     public: Mapping[Place, str | os.PathLike],
     private: Mapping[Place, str | os.PathLike],
+    outputs: Mapping[str, str | os.PathLike],
     *,
-    matches_path: str | os.PathLike,
-    kept_path: str | os.PathLike,
-    report_path: str | os.PathLike,
-    picture_path: str | os.PathLike,
     drop: str = "private",
     rule: Mapping | None = None,
     calibrations: Iterable[str | os.PathLike] = (),
@@ -179,6 +175,7 @@ def merge(
     Args:
         parts: what `align_shard` wrote.
         public, private: (data set, split) -> its folder of image shards.
+        outputs: the files: matches, kept, report, picture.
         calibrations: what `calibrate` wrote for the private sets.
         drawn: the public set is drawn by a program that saw no image, and was not compared.
 
@@ -191,15 +188,10 @@ def merge(
     tables = [read_table(part) for part in parts]
     pairs = pa.concat_tables(tables) if tables else match_table([]).append_column("picture", pa.array([], pa.binary()))
     matches = pairs.drop_columns(["picture"])
-    kept = resolve(matches, theirs, mine, drop)
-    write_table(matches_path, matches, private=True)
-    write_table(kept_path, kept, private=True)
-    _draw(pairs, picture_path)
+    _draw(pairs, outputs["picture"])
     how = {"method": "aligned", **asdict(Rule(**(rule or {}))), "drawn": drawn}
     content = report(matches, theirs, mine, drop, how) | {"calibration": [read_json(path) for path in calibrations]}
-    write_json(report_path, content, private=True)
-    for sentence in told(content):
-        notice(sentence)
+    write(outputs, matches, resolve(matches, theirs, mine, drop), content)
 
 
 def _rows(folder: str | os.PathLike, compared: bool) -> Rows:

@@ -5,15 +5,12 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from dpstudy.core.errors import StudyError
-from dpstudy.core.files import write_json, write_table
-from dpstudy.core.job import notice
 from dpstudy.core.progress import progress
 from dpstudy.data import shards
 from dpstudy.data.records import Records
 from dpstudy.dedup.exact import exact_pairs
 from dpstudy.dedup.grey import common_side
-from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve, told
+from dpstudy.dedup.outcome import Place, Rows, match_table, report, resolve, write
 from dpstudy.dedup.perceptual import near_pairs
 from dpstudy.dedup.rule import SQUARES_THRESHOLD
 
@@ -25,7 +22,7 @@ def match(
 
     Args:
         public, private: (data set, split) -> its records; those without images match nothing.
-        threshold: the correlation from which two images are near copies.
+        threshold: the correlation in (0, 1] from which two images are near copies.
 
     Returns:
         A table (public, public_split, public_id, dataset, split, private_id, kind, score); kind is exact or near, and
@@ -34,12 +31,7 @@ def match(
     The default threshold was measured on the default study: 12,000 glyphs, 300 of them replaced by planted copies,
     against 1,797 digits of 8 x 8 pixels. Planted copies scored at least 0.998, other glyphs at most 0.988. At 0.99 all
     300 were found and nothing else was; at 0.985 also 9 digits (0.5 %) that resemble a glyph, at 0.98 23 (1.3 %).
-
-    Raises:
-        StudyError: the threshold is not in (0, 1].
     """
-    if not 0 < threshold <= 1:
-        raise StudyError(f"dedup: threshold is {threshold}; it must be above 0 and at most 1")
     rows: list[tuple] = []
     pairs = [(mine, theirs) for mine in public for theirs in private]
     for mine, theirs in progress(pairs, "comparing images"):
@@ -58,10 +50,8 @@ def match(
 def deduplicate(
     public: Mapping[Place, str | os.PathLike],
     private: Mapping[Place, str | os.PathLike],
+    outputs: Mapping[str, str | os.PathLike],
     *,
-    matches_path: str | os.PathLike,
-    kept_path: str | os.PathLike,
-    report_path: str | os.PathLike,
     drop: str = "private",
     threshold: float | None = None,
 ) -> None:
@@ -69,6 +59,7 @@ def deduplicate(
 
     Args:
         public, private: (data set, split) -> its folder of image shards.
+        outputs: the files: matches, kept, report.
 
     Matches and kept rows name private records: those files are readable by their owner alone.
 
@@ -80,13 +71,8 @@ def deduplicate(
     matches = match(theirs, mine, threshold)
     their_rows, own_rows = _rows(theirs), _rows(mine)
     kept = resolve(matches, their_rows, own_rows, drop)
-    write_table(matches_path, matches, private=True)
-    write_table(kept_path, kept, private=True)
     rule = {"method": "squares", "threshold": threshold}
-    content = report(matches, their_rows, own_rows, drop, rule)
-    write_json(report_path, content, private=True)
-    for sentence in told(content):
-        notice(sentence)
+    write(outputs, matches, kept, report(matches, their_rows, own_rows, drop, rule))
 
 
 def _rows(side: Mapping[Place, Records]) -> dict[Place, Rows]:

@@ -5,6 +5,7 @@ Dropping private records that match a fixed public set is a rule about each priv
 private records (`drop: public`, as papers do): that is not accounted.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from dpstudy.core.errors import StudyError
+from dpstudy.core.files import write_json, write_table
+from dpstudy.core.job import notice
 
 Place = tuple[str, str]  # (data set, split)
 
@@ -87,19 +90,23 @@ def report(
         matched = _matched(matches, side)
         for (dataset, split), rows in places.items():
             kinds = list(matched.get((dataset, split), {}).values())
-            sets.append(
-                {
-                    "side": side,
-                    "dataset": dataset,
-                    "split": split,
-                    "rows": len(rows.ids),
-                    "compared": rows.compared,
-                    "exact": kinds.count("exact"),
-                    "near": kinds.count("near"),
-                    "dropped": len(kinds) if side == drop else 0,
-                }
-            )
+            counts = {kind: kinds.count(kind) for kind in ("exact", "near")}
+            facts = {"side": side, "dataset": dataset, "split": split, "rows": len(rows.ids), "compared": rows.compared}
+            sets.append(facts | counts | {"dropped": len(kinds) if side == drop else 0})
     return {"drop": drop, **rule, "sets": sets, "publish": _PUBLISH}
+
+
+def write(outputs: Mapping[str, str | os.PathLike], matches: pa.Table, kept: pa.Table, content: Mapping) -> None:
+    """Write the files `matches`, `kept` and `report`, readable by their owner alone, and tell what the owner must know.
+
+    Args:
+        content: what `report` made, and maybe the `calibration`.
+    """
+    write_table(outputs["matches"], matches, private=True)
+    write_table(outputs["kept"], kept, private=True)
+    write_json(outputs["report"], content, private=True)
+    for sentence in told(content):
+        notice(sentence)
 
 
 def told(content: Mapping) -> list[str]:

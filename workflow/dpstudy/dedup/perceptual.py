@@ -52,8 +52,6 @@ def _candidates(left: np.ndarray, right: np.ndarray, bound: float) -> Iterator[t
     for start in range(0, len(left), _CHUNK):
         for begin in range(0, len(right), _CHUNK):
             close = short_left[start : start + _CHUNK] @ short_right[begin : begin + _CHUNK].T >= bound
-            if not close.any():
-                continue
             rows, columns = np.nonzero(close)
             for place in range(0, len(rows), _AT_ONCE):
                 part = slice(place, place + _AT_ONCE)
