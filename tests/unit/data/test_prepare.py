@@ -104,7 +104,6 @@ def test_public_sets_have_no_test_split_by_default(tmp_path):
 
 def test_bad_options_are_refused(tmp_path, refused):
     refused({**DIGITS, "reader": "digit"}, tmp_path, "reader 'digit' does not exist", "image_folder")
-    refused({**DIGITS, "shards": 0}, tmp_path, "shards: 0")
     refused({**DIGITS, "shards": 2000}, tmp_path, "rows for 2000 shards")
     refused({**DIGITS, "unit": "subject"}, tmp_path, "give `subject_column`")
     refused({**DIGITS, "unit": "person"}, tmp_path, "unit: 'person'")

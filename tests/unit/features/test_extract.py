@@ -16,8 +16,8 @@ def extract_all(options, folder, out, count):
     paths = [out / f"part-{index:05d}.parquet" for index in range(count)]
     for index, path in enumerate(paths):
         if not path.exists():
-            extract_shard(options, folder, index, path, private=True, data_root=out.parent)
-    prepare_manifest("mine", folder, paths, out / "manifest.json", private=True)
+            extract_shard(options, folder, index, path, data_root=out.parent)
+    prepare_manifest("mine", folder, paths, out / "manifest.json")
     return shards.load(out)
 
 
@@ -119,13 +119,13 @@ def test_labels_without_images_take_brought_features_only(tmp_path, make_records
     bring(np.eye(6, dtype=np.float32))
     np.testing.assert_array_equal(extract_all(OWN, folder, tmp_path / "out", 1).features, np.eye(6))
     with pytest.raises(StudyError, match="brings no images"):
-        extract_shard({"extractor": "pixels"}, folder, 0, tmp_path / "no.parquet", private=True)
+        extract_shard({"extractor": "pixels"}, folder, 0, tmp_path / "no.parquet")
 
 
 def refused(tmp_path, folder, words, options=OWN, shard=0):
     out = tmp_path / "refused" / "part.parquet"
     with pytest.raises(StudyError, match=words) as caught:
-        extract_shard(options, folder, shard, out, private=True, data_root=tmp_path)
+        extract_shard(options, folder, shard, out, data_root=tmp_path)
     assert "\n" not in str(caught.value)
     assert not out.parent.exists() or not list(out.parent.iterdir())
 
@@ -137,7 +137,7 @@ def test_a_feature_that_is_not_finite_is_named(tmp_path, make_records, make_fold
     bring(features)
     folder = make_folder(make_records(8), count=2)
     refused(tmp_path, folder, r"toy/train, shard 1: a feature is NaN or infinite \(row 2, id 'r0-6'\)", shard=1)
-    extract_shard(OWN, folder, 0, tmp_path / "good.parquet", private=True, data_root=tmp_path)
+    extract_shard(OWN, folder, 0, tmp_path / "good.parquet", data_root=tmp_path)
 
 
 def test_an_overflow_of_float16_is_named(tmp_path, make_records, make_folder, bring):
@@ -146,7 +146,7 @@ def test_an_overflow_of_float16_is_named(tmp_path, make_records, make_folder, br
     bring(features)
     folder = make_folder(make_records(8))
     refused(tmp_path, folder, r"too large for float16.*row 5", OWN | {"dtype": "float16"})
-    extract_shard(OWN, folder, 0, tmp_path / "good.parquet", private=True, data_root=tmp_path)
+    extract_shard(OWN, folder, 0, tmp_path / "good.parquet", data_root=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,6 @@ def test_features_that_are_missing_or_there_twice_are_refused(tmp_path, make_rec
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"extractor": "pixels", "dtype": "float64"}, "'float64' does not exist"),
         ({"extractor": "pixels", "normalise": {"group_norm": 2}}, "do not divide"),
         ({"extractor": "precomputed"}, "location"),
     ],

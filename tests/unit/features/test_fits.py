@@ -19,6 +19,7 @@ OPTIONS = {
     "kind": "pca", "public": "letters", "extractor": "pixels", "scaling": "unit", "dim": 6, "images": 10_000,
     "standardise": False, "whiten": 0.0, "seed": 0, "points": 50,
 }  # fmt: skip
+FILES = ("projection", "card", "points")
 PIXELS = {"extractor": "pixels", "scaling": "unit", "fit": "pca"}
 
 
@@ -33,8 +34,8 @@ def public(letters, make_folder):
 
 
 def fitted(public, folder, kept=None, **options):
-    paths = folder / "projection.safetensors", folder / "card.json", folder / "points.safetensors"
-    fit_projection("pca", OPTIONS | options, public, *paths, kept=kept, drop="private")
+    files = {name: folder / f"{name}.{'json' if name == 'card' else 'safetensors'}" for name in FILES}
+    fit_projection("pca", OPTIONS | options, public, files, kept=kept, drop="private")
     return Projection(folder)
 
 
@@ -56,7 +57,7 @@ def kept_rows(path, *rows):
 def extracted(folder, out, options, fit):
     """The features of a private split of one shard."""
     path = out / "part-00000.parquet"
-    extract_shard(options, folder, 0, path, private=True, fit_folder=fit)
+    extract_shard(options, folder, 0, path, fit_folder=fit)
     feature_shards.write_manifest(
         out / "manifest.json", dataset="scans", features="f", split="train", shard_paths=[path],
         classes=["a", "b", "c"], private=True,
@@ -208,7 +209,7 @@ def test_a_fit_refuses_images_of_another_size_and_damaged_files(public, make_rec
     fitted(public, fit)
     large = make_folder(make_records(4, shape=(6, 6, 1)), "large")
     with pytest.raises(StudyError, match="takes 20 features a record, these images give 36"):
-        extract_shard(PIXELS, large, 0, out, private=True, fit_folder=fit)
+        extract_shard(PIXELS, large, 0, out, fit_folder=fit)
     path = fit / "projection.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"\1")
     with pytest.raises(StudyError, match="projection.safetensors"):

@@ -230,11 +230,11 @@ def test_shards_and_their_manifest_say_which_file_made_them(weights, make_record
     expected = sha256(weights / "tiny.safetensors")
 
     def extract(index, options):
-        extract_shard(options, folder, index, paths[index], private=True, data_root=weights)
+        extract_shard(options, folder, index, paths[index], data_root=weights)
 
     for index in range(2):
         extract(index, FILE | {"sha256": expected})
-    prepare_manifest("tiny", folder, paths, out / "manifest.json", private=True)
+    prepare_manifest("tiny", folder, paths, out / "manifest.json")
     assert json.loads((out / "manifest.json").read_text())["made_from"] == {
         "model": TINY,
         "weights": expected,
@@ -244,7 +244,7 @@ def test_shards_and_their_manifest_say_which_file_made_them(weights, make_record
     assert table.shape == (96,) and len(table) == 8
     extract(1, RANDOM)  # as if the file had changed in between
     with pytest.raises(StudyError, match="part-00001.parquet: its .* network differ"):
-        prepare_manifest("tiny", folder, paths, out / "manifest.json", private=True)
+        prepare_manifest("tiny", folder, paths, out / "manifest.json")
 
 
 def test_the_middle_of_enlarged_images_is_taken(weights):

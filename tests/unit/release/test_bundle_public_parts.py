@@ -30,6 +30,7 @@ from tests.unit.release.test_bundle import SIDE, contents, origin_of, pictures, 
 from tests.unit.tuning.conftest import request_of, trained, tuned
 
 BACKBONE = {"architecture": "small_cnn", "public": "web", "width": 8, "embedding": 16, "epochs": 1}
+FITTED = ("projection", "card", "points")
 FIT = {
     "kind": "pca", "public": "web", "extractor": "backbone", "backbone": "cnn", "scaling": "unit", "dim": 3,
     "images": 100, "standardise": False, "whiten": 0.0, "seed": 0, "points": 5,
@@ -72,8 +73,8 @@ def public_parts(folder, public, kept=None):
     dedup = {"drop": "public" if kept else "private"}
     card = backbone / "card.json"
     pretrain("cnn", BACKBONE, public, backbone / "model.safetensors", card, kept=kept, dedup=dedup)
-    files = [fit / name for name in ("projection.safetensors", "card.json", "points.safetensors")]
-    fit_projection("pca", FIT, public, *files, kept=kept, drop=dedup["drop"], backbone_folder=backbone)
+    files = {name: fit / f"{name}.{'json' if name == 'card' else 'safetensors'}" for name in FITTED}
+    fit_projection("pca", FIT, public, files, kept=kept, drop=dedup["drop"], backbone_folder=backbone)
     return {"backbone": str(backbone), "fit": str(fit), "features": FEATURES}
 
 
@@ -102,9 +103,9 @@ def paid_cell(folder, parts, options, change):
         images, features = folder / "images" / "toy" / split, folder / "features" / split
         write(change(drawn(seed, rows, split, several=True)), images, private=True)
         paths = [features / "part-00000.parquet"]
-        given = {"backbone_folder": parts["backbone"], "fit_folder": parts["fit"], "private": True}
+        given = {"backbone_folder": parts["backbone"], "fit_folder": parts["fit"]}
         extract_shard(FEATURES, images, 0, paths[0], **given)
-        prepare_manifest("cnn", images, paths, features / "manifest.json", private=True)
+        prepare_manifest("cnn", images, paths, features / "manifest.json")
     dataset = {"reader": "image_table", "delta": "1e-4", "unit": "subject", "per_subject": 2, "positives": 3}
     request = request_of(options, "4", noise="secure", dataset=dataset, metrics=["auc"])
     fill_defaults(request.options["tuning"], schema("tuning"), schema("tuning"))

@@ -134,7 +134,7 @@ def prepare_shard(
             subjects share an image file, delta is too weak, or a record has too many positive labels.
     """
     with _named(dataset):
-        count = _shard_count(options)
+        count = options.get("shards", 1)
         if not 0 <= shard < count:
             raise StudyError(f"shard {shard} does not exist; there are {count}")
         reader = _opened(options, data_root, numbered or not private)
@@ -187,15 +187,9 @@ def prepare_manifest(
         seen = SeenImages(options.get("reader"))
         for other in other_shards:
             seen.look(read_table(other))
-        write_manifest(
-            path,
-            dataset=dataset,
-            split=split,
-            shard_paths=shard_paths,
-            classes=classes,
-            private=private,
-            look=seen.look if private else None,
-        )
+        known = {"dataset": dataset, "split": split, "classes": classes}
+        look = seen.look if private else None
+        write_manifest(path, shard_paths=shard_paths, private=private, look=look, **known)
 
 
 @contextlib.contextmanager
@@ -210,13 +204,6 @@ def _named(dataset: str) -> Iterator[None]:
 def _opened(options: dict, data_root: Path, as_it_names: bool) -> Reader:
     """A data set with its reader's names, or a user's own records in it named so that no other has a hand in it."""
     return open_reader(options.get("reader"), options if as_it_names else with_own_names(options), data_root)
-
-
-def _shard_count(options: dict) -> int:
-    count = options.get("shards", 1)
-    if type(count) is not int or count < 1:
-        raise StudyError(f"shards: {count!r} is not a positive integer")
-    return count
 
 
 def _splits(reader: Reader, options: dict, split: str, private: bool) -> dict[str, Parts]:

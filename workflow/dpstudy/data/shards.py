@@ -70,27 +70,29 @@ def _binary_column(images: np.ndarray) -> pa.ChunkedArray:
 def write_manifest(
     path: str | os.PathLike,
     *,
-    dataset: str,
-    split: str,
-    shard_paths: list[str | os.PathLike],
-    classes: list[str],
+    shard_paths: Sequence[str | os.PathLike],
     private: bool,
     look: Callable[[pa.Table], None] | None = None,
+    **known: object,
 ) -> None:
     """Write the manifest of one split's finished shards, in order.
 
     With `private`, every column is listed as holding values of private records. Where a caller wants to `look` at each
     shard too, it need not be read a second time.
 
+    Args:
+        known: the manifest's dataset, split and classes.
+
     Raises:
         StudyError: the shards differ in columns or image shape, or an id stands twice in the split.
     """
     seen: set[str] = set()
+    where = f"{known['dataset']}/{known['split']}"
 
     def looked_at(shard: Path, table: pa.Table, content: bytes) -> dict:
         for name in table.column("id").to_pylist():
             if name in seen:
-                raise StudyError(f"{shard}: the id {name!r} stands twice in {dataset}/{split}; ids must be unique")
+                raise StudyError(f"{shard}: the id {name!r} stands twice in {where}; ids must be unique")
             seen.add(name)
         if look is not None:
             look(table)
@@ -98,9 +100,8 @@ def write_manifest(
 
     facts, schema = described(shard_paths, "columns or image shape", private, looked_at)
     if schema is None:
-        raise ValueError(f"{dataset}/{split}: there is no shard to describe")
-    facts |= {"dataset": dataset, "split": split, "classes": list(classes)}
-    facts["image_shape"] = json.loads(schema.metadata[b"image_shape"])
+        raise ValueError(f"{where}: there is no shard to describe")
+    facts |= known | {"image_shape": json.loads(schema.metadata[b"image_shape"])}
     write_json(path, {key: facts[key] for key in _MANIFEST}, private)
 
 

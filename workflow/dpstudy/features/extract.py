@@ -16,7 +16,7 @@ from dpstudy.features import Extractor, open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
 from dpstudy.features.precomputed import read_rows
 from dpstudy.features.projection import Projection
-from dpstudy.features.shards import DTYPES, FeatureTable, write_manifest, write_shard
+from dpstudy.features.shards import FeatureTable, write_manifest, write_shard
 
 _BATCH = 256  # images at once; the features do not depend on it
 _ALIKE = 0.02  # of a record's largest feature: what sums in another order may change, in float32 or on a GPU
@@ -28,17 +28,15 @@ def extract_shard(
     shard: int,
     path: str | os.PathLike,
     *,
-    private: bool,
     backbone_folder: str | os.PathLike | None = None,
     fit_folder: str | os.PathLike | None = None,
     data_root: str | os.PathLike | None = None,
 ) -> None:
-    """Extract the features of image shard number `shard` and write them to `path`.
+    """Extract the features of image shard number `shard` and write them to `path`, readable by its owner alone.
 
     Args:
         options: the feature set's config entry: extractor, scaling, normalise, dtype, location.
         image_folder: results/data/{dataset}/{split}, with its manifest.
-        private: whether the records are private; the shard is then readable by its owner alone.
         backbone_folder: results/backbones/{backbone}, for the extractor `backbone`.
         fit_folder: results/fits/{fit}, a projection that is applied before `normalise`; or None.
         data_root: what `location` (extractor `precomputed`) and `weights` (`timm`) are relative to.
@@ -48,8 +46,6 @@ def extract_shard(
             is not finite (the row is named).
     """
     dtype = options.get("dtype", "float32")
-    if dtype not in DTYPES:
-        raise StudyError(f"dtype {dtype!r} does not exist; there are {', '.join(DTYPES)}")
     manifest = images.read_manifest(image_folder)
     if not 0 <= shard < len(manifest["shards"]):
         raise StudyError(f"{image_folder}: there is no shard {shard}; there are {len(manifest['shards'])}")
@@ -79,16 +75,11 @@ def extract_shard(
     table = FeatureTable(
         records.ids, flat, records.labels, records.subjects, records.groups, shape, counts=records.counts
     )
-    write_shard(path, table, private, made_from)
+    write_shard(path, table, True, made_from)
 
 
 def prepare_manifest(
-    features: str,
-    image_folder: str | os.PathLike,
-    shard_paths: list[str | os.PathLike],
-    path: str | os.PathLike,
-    *,
-    private: bool,
+    features: str, image_folder: str | os.PathLike, shard_paths: list[str | os.PathLike], path: str | os.PathLike
 ) -> None:
     """Write the manifest of a split of the feature set `features` once its shards are finished.
 
@@ -99,7 +90,7 @@ def prepare_manifest(
     if len(shard_paths) != len(manifest["shards"]):
         raise StudyError(f"{image_folder}: {len(manifest['shards'])} image shards, {len(shard_paths)} feature shards")
     known = {key: manifest[key] for key in ("dataset", "split", "classes")}
-    write_manifest(path, features=features, shard_paths=shard_paths, private=private, **known)
+    write_manifest(path, features=features, shard_paths=shard_paths, private=True, **known)
 
 
 def _compute(extractor: Extractor, options: dict, pictures: np.ndarray, where: str, fit_folder) -> np.ndarray:

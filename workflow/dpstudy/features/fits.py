@@ -9,6 +9,7 @@ the private ones that tramer2021 pays for (Algorithm 2).
 import hashlib
 import os
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +31,7 @@ def fit_projection(
     name: str,
     options: dict,
     public_folder: str | os.PathLike,
-    out_projection: str | os.PathLike,
-    out_card: str | os.PathLike,
-    out_points: str | os.PathLike,
+    outputs: Mapping[str, str | os.PathLike],
     *,
     kept: str | os.PathLike | None = None,
     drop: str | None = None,
@@ -45,10 +44,10 @@ def fit_projection(
         options: the fit's config entry: extractor and its keys, or `features`, those of a feature set; standardise,
             dim, images, whiten, seed, and `public`.
         public_folder: results/data/{public}.
-        out_projection: safetensors of mean (d,), components (k, d), scaled by whitening, and eigenvalues (k,);
-            with `standardise` center (d,) and scale (d,) too.
-        out_points: safetensors of points (points, k), the first public images under the projection, by their hashes.
-        out_card: JSON that says what the fit is and how the public features look under it.
+        outputs: the files. `projection`: safetensors of mean (d,), components (k, d), scaled by whitening, and
+            eigenvalues (k,); with `standardise` center (d,) and scale (d,) too. `points`: safetensors of points
+            (points, k), the first public images under the projection, by their hashes. `card`: JSON that says what the
+            fit is and how the public features look under it.
         kept: kept.parquet of the de-duplication; public rows that it does not list are not used.
         drop: the de-duplication's mode, for the card.
         backbone_folder: results/backbones/{backbone}, for the extractor `backbone`; of `joined`, that of all of them.
@@ -84,28 +83,24 @@ def fit_projection(
     scaled = components * (variances ** (-options["whiten"] / 2))[:, None]
     mean = pca.mean_.astype(np.float32)
     projected = (features - mean) @ scaled.astype(np.float32).T
-    write_tensors(
-        out_projection,
-        {"mean": mean, "components": scaled.astype(np.float32), "eigenvalues": variances.astype(np.float32)} | standard,
-        {"kind": "pca"},
-    )
-    write_tensors(out_points, {"points": projected[np.argsort(_hashes(ids, options["seed"]))[: options["points"]]]})
+    tensors = {"mean": mean, "components": scaled.astype(np.float32), "eigenvalues": variances.astype(np.float32)}
+    write_tensors(outputs["projection"], tensors | standard, {"kind": "pca"})
+    first = np.argsort(_hashes(ids, options["seed"]))[: options["points"]]
+    write_tensors(outputs["points"], {"points": projected[first]})
     norms = np.quantile(np.linalg.norm(projected, axis=1), _QUANTILES)
     versions = {"python": platform.python_version(), "numpy": np.__version__, "scikit-learn": sklearn.__version__}
-    write_json(
-        out_card,
-        {
-            "fit": name,
-            "options": dict(options),
-            "images": len(features),
-            "rows_hash": hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()[:16],
-            "drop": drop,
-            "features": features.shape[1],
-            "explained_variance": float(pca.explained_variance_ratio_.sum()),
-            "norm_quantiles": dict(zip(map(str, _QUANTILES), norms, strict=True)),
-            "versions": versions,
-        },
-    )
+    card = {
+        "fit": name,
+        "options": dict(options),
+        "images": len(features),
+        "rows_hash": hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()[:16],
+        "drop": drop,
+        "features": features.shape[1],
+        "explained_variance": float(pca.explained_variance_ratio_.sum()),
+        "norm_quantiles": dict(zip(map(str, _QUANTILES), norms, strict=True)),
+        "versions": versions,
+    }
+    write_json(outputs["card"], card)
 
 
 def _channel_statistics(features: np.ndarray, channels: int) -> dict[str, np.ndarray]:
@@ -148,8 +143,7 @@ def _public_features(
     ids: list[str] = []
     for entry in progress(manifest["shards"], f"features of {manifest['dataset']}"):
         records = shards.read_shard(folder, entry["file"], manifest)
-        if records.images is None:
-            raise StudyError(f"{folder}: {entry['file']} has no images, though its manifest says so")
+        assert records.images is not None  # its manifest says so
         rows = np.flatnonzero(np.fromiter((name in chosen for name in records.ids), bool, len(records)))
         for start in range(0, len(rows), _BATCH):
             part = records.images[rows[start : start + _BATCH]]

@@ -26,7 +26,6 @@ _MANIFEST = (
     "private", "shards",
 )  # fmt: skip
 _MADE_FROM = "made_from"
-DTYPES = ("float16", "float32")
 
 
 @dataclass(frozen=True)
@@ -74,16 +73,12 @@ def write_shard(
 
 
 def write_manifest(
-    path: str | os.PathLike,
-    *,
-    dataset: str,
-    features: str,
-    split: str,
-    shard_paths: list[str | os.PathLike],
-    classes: list[str],
-    private: bool,
+    path: str | os.PathLike, *, shard_paths: Sequence[str | os.PathLike], private: bool, **known: object
 ) -> None:
     """Write the manifest of one split's finished feature shards, in order.
+
+    Args:
+        known: the manifest's dataset, features, split and classes.
 
     Raises:
         StudyError: there is no shard, one is missing or damaged, or they differ in columns, layout or type.
@@ -91,8 +86,7 @@ def write_manifest(
     facts, schema = shards.described(shard_paths, "columns, layout, type or network", private, _runs)
     if schema is None:
         raise StudyError(f"{path}: a manifest describes one shard at least, and there is none")
-    facts |= {"dataset": dataset, "features": features, "split": split, "classes": list(classes)}
-    facts |= {"dim": schema.field("features").type.list_size, "shape": json.loads(schema.metadata[b"shape"])}
+    facts |= known | {"dim": schema.field("features").type.list_size, "shape": json.loads(schema.metadata[b"shape"])}
     facts["dtype"] = schema.metadata[b"dtype"].decode()
     manifest = {key: facts[key] for key in _MANIFEST}
     if made_from := schema.metadata.get(_MADE_FROM.encode()):
