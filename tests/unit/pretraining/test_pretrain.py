@@ -106,7 +106,6 @@ def test_weights_that_do_not_fit_the_card_are_refused(public, tmp_path):
         (TINY | {"rand_augment": {"layers": 1, "magnitude": 9}}, "goes with augmentation 'inception' alone"),
         ({"public": "glyphs", "architecture": "timm:no_such_network"}, "'no_such_network' is not one of timm"),
         (WIDE | {"width": 3}, "unknown key 'width' of architecture 'wrn-10-1'"),
-        (WIDE | {"schedule": "saw"}, "schedule 'saw' does not exist"),
         (TINY | {"architecture": "big_cnn"}, "'big_cnn' does not exist"),
         (TINY | {"learning_rate": 1e30}, "diverged"),
     ],

@@ -37,12 +37,6 @@ def test_the_recipe_of_mehta2023():
     assert weight.item() == pytest.approx(1 - 0.0001, rel=1e-6)
 
 
-def test_a_recipe_that_does_not_exist_is_named():
-    for key in ("schedule", "optimiser", "augmentation", "precision", "objective"):
-        with pytest.raises(StudyError, match=f"{key} 'saw' does not exist; there are"):
-            Recipe(1, 1, 0.1, **{key: "saw"})
-
-
 def test_each_family_has_a_recipe_of_its_own():
     small, wide = complete({"architecture": "small_cnn"}), complete({"architecture": "wrn-16-4"})
     assert (small["epochs"], small["augmentation"]) == (6, "warp")

@@ -20,7 +20,7 @@ _MOST_TUPLES, _MOST_AGAIN = 200, 8  # an array has about three; several arrays m
 
 
 class _RefusedError(Exception):
-    pass
+    """A pickle asks for more than a batch needs."""
 
 
 class _Latin1:

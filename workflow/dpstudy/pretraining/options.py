@@ -44,13 +44,10 @@ def complete(options: dict) -> dict:
         raise StudyError(
             f"backbone: unknown key {min(unknown)!r} of architecture {architecture!r}; it has {', '.join(defaults)}"
         )
-    entry = defaults | {"architecture": architecture} | options
+    of_contrast = {"augmentation": "contrast", "mixup": 0.0} if options.get("objective") == "contrast" else {}
+    entry = defaults | {"architecture": architecture} | of_contrast | options
     if defaults is PATCHES:
         return entry
-    if entry["objective"] == "contrast" and "augmentation" not in options:
-        entry |= {"augmentation": "contrast"}
-    if entry["objective"] == "contrast" and "mixup" not in options:
-        entry |= {"mixup": 0.0}
     if entry["augmentation"] != "inception" and "rand_augment" not in options:
         entry |= {"rand_augment": None}
     _check_together(entry)

@@ -6,19 +6,10 @@ from dataclasses import dataclass, fields
 import torch
 from torch import nn
 
-from dpstudy.core.errors import StudyError
-
-SCHEDULES = ("cosine", "linear", "constant", "steps")
-AUGMENTATIONS = ("warp", "crop", "inception", "contrast", "none")
-_KNOWN = {
-    "objective": ("labels", "contrast", "scattering"), "optimiser": ("adamw", "momentum"), "schedule": SCHEDULES,
-    "augmentation": AUGMENTATIONS, "precision": ("float32", "bfloat16"),
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Recipe:
-    """The hyper-parameters of one pre-training.
+    """The hyper-parameters of one pre-training; schemas/config.schema.yaml holds them to what is said here.
 
     Attributes:
         epochs: passes over the rows.
@@ -65,11 +56,6 @@ class Recipe:
     moving_average: float | None = None
     precision: str = "float32"
     seed: int = 0
-
-    def __post_init__(self):
-        for key, known in _KNOWN.items():
-            if getattr(self, key) not in known:
-                raise StudyError(f"backbone: {key} {getattr(self, key)!r} does not exist; there are {', '.join(known)}")
 
     def rate(self, step: int, steps: int) -> float:
         """The learning rate of step 0, 1, ..., steps - 1."""

@@ -38,8 +38,6 @@ def test_chexpert_knows_patients_and_groups(chexpert):
 
 def test_what_is_wrong_with_chexpert_is_named(chexpert):
     options = {"location": "chexpert", **SIZE}
-    with pytest.raises(StudyError, match="uncertain is 'half'; it must be one of zeros, ones, ignore"):
-        open_reader("chexpert", options | {"uncertain": "half"}, chexpert)
     with pytest.raises(StudyError, match=r"no column 'Oedema' \(did you mean 'Edema'\?\); there are"):
         open_reader("chexpert", options | {"findings": ["Oedema"]}, chexpert)
     table = chexpert / "chexpert/train.csv"

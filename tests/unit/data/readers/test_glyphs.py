@@ -50,10 +50,6 @@ def test_other_sizes():
     assert (np.ptp(records.images, axis=(1, 2, 3)) == 255).all()
 
 
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [({"count": 0}, "count"), ({"count": 1.5}, "count"), ({"seed": -1}, "seed"), ({"size": [8]}, "size")],
-)
-def test_options_out_of_range_are_named(options, word):
-    with pytest.raises(StudyError, match=word):
-        open_reader("glyphs", options, ".")
+def test_a_size_out_of_range_is_named():
+    with pytest.raises(StudyError, match="size"):
+        open_reader("glyphs", {"size": [8]}, ".")

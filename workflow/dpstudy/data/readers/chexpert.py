@@ -24,8 +24,6 @@ READER = Declared(
 
 FINDINGS = ("Atelectasis", "Cardiomegaly", "Consolidation", "Edema", "Pleural Effusion")  # those that are ranked
 _LISTS = {"train": "train.csv", "test": "valid.csv"}
-_VIEWS = ("frontal", "lateral", "all")
-_UNCERTAIN = ("zeros", "ones", "ignore")
 _PATIENT = re.compile(r"(?:^|/)(patient[0-9]+)/")
 _MEANINGS = {"1": 1, "0": 0, "": 0, "-1": -1}
 
@@ -39,13 +37,10 @@ def open(options: dict, data_root: Path) -> Reader:
     as 0: the finding is not mentioned.
 
     Raises:
-        StudyError: a table or a column is missing, a value is none of these, or a path names no patient.
+        StudyError: a table or a column is missing, a field has no meaning, or a path names no patient.
     """
     folder = sized_location("chexpert", options, data_root)
     views, uncertain = options.get("views", "frontal"), options.get("uncertain", "zeros")
-    for key, value, known in (("views", views, _VIEWS), ("uncertain", uncertain, _UNCERTAIN)):
-        if value not in known:
-            raise StudyError(f"reader 'chexpert': {key} is {value!r}; it must be one of {', '.join(known)}")
     findings = [str(name) for name in options.get("findings") or FINDINGS]
     entries = options.get("group_columns")
     listings = {pool: _list(folder, name, findings, views, uncertain, entries) for pool, name in _LISTS.items()}

@@ -56,8 +56,6 @@ class Drawn(Synthetic):
 
     def __init__(self, name: str, draw: Callable, options: dict):
         self._draw, self._seed, self._kinds = draw, options.get("seed", 0), options.get("kinds")
-        if self._kinds is not None and self._kinds < 2:
-            raise StudyError(f"public data set: kinds is {self._kinds}; {name} needs at least 2")
         classes = [f"kind-{kind:03d}" for kind in range(self._kinds)] if self._kinds else ["drawn"]
         size, channels = options["size"], options["channels"]
         if len(size) != 2 or min(size) < 8:

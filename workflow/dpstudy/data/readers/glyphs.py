@@ -55,11 +55,10 @@ class Glyphs(Synthetic):
     """
 
     def __init__(self, options: dict):
-        count, self._seed = _integer(options, "count", 12000, lowest=1), _integer(options, "seed", 0, lowest=0)
-        size = options.get("size", [8, 8])
+        self._seed, size = options.get("seed", 0), options.get("size", [8, 8])
         if len(size) != 2 or min(size) < 4:
             raise StudyError(f"public data set: size is {size}; glyphs need [height, width] of at least 4 pixels each")
-        super().__init__("glyphs", list(CLASSES), count, (int(size[0]), int(size[1]), 1))
+        super().__init__("glyphs", list(CLASSES), options.get("count", 12000), (int(size[0]), int(size[1]), 1))
 
     def images(self, indices: np.ndarray) -> np.ndarray:
         """(n, H, W, 1) uint8, white pen (255) on black (0)."""
@@ -73,13 +72,6 @@ class Glyphs(Synthetic):
 def open(options: dict, data_root: Path) -> Reader:
     """Open the rendered digits; takes no location."""
     return Glyphs(options)
-
-
-def _integer(options: dict, key: str, default: int, lowest: int) -> int:
-    value = options.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
-        raise StudyError(f"public data set: {key} is {value!r}; glyphs need a whole number of at least {lowest}")
-    return value
 
 
 def _render(seed: int, indices: np.ndarray, size: tuple[int, int]) -> np.ndarray:
