@@ -160,14 +160,12 @@ def write_curve(path: str, task: CellTask, rows: Sequence[tuple]) -> None:
         delta = task.problem.budget.delta
         spent = {step: certify(task.method.spent(plan, step), delta).epsilon for step in steps}
     columns = list(zip(*rows, strict=True)) or [()] * 5  # no point: no metric fits the labels, as scoring will say
-    table = pa.table(
-        {
-            "seed": numbers(columns[0], np.int64),
-            "step": numbers(columns[1], np.int64),
-            "epsilon_spent": numbers([spent[step] for step in columns[1]], np.float64),
-            "split": strings(columns[2]),
-            "metric": strings(columns[3]),
-            "value": numbers(columns[4], np.float64),
-        }
-    )
-    write_table(path, table)
+    arrays = {
+        "seed": numbers(columns[0], np.int64),
+        "step": numbers(columns[1], np.int64),
+        "epsilon_spent": numbers([spent[step] for step in columns[1]], np.float64),
+        "split": strings(columns[2]),
+        "metric": strings(columns[3]),
+        "value": numbers(columns[4], np.float64),
+    }
+    write_table(path, pa.table(arrays))

@@ -52,9 +52,8 @@ class NetworkModel:
 
         shape = (self.shape[0], *self.input_size) if self.input_size else self.shape
         network = networks.build(self.architecture, shape, self.classes).eval()
-        fit = network.load_state_dict(
-            {name: torch.from_numpy(value) for name, value in self.state.items()}, strict=False
-        )
+        weights = {name: torch.from_numpy(value) for name, value in self.state.items()}
+        fit = network.load_state_dict(weights, strict=False)
         if fit.unexpected_keys or set(fit.missing_keys) & dict(network.named_parameters()).keys():
             raise StudyError(f"network {self.architecture!r}: these weights are not its own")
         network.to(where := torch.device("cuda" if torch.cuda.is_available() else "cpu"))
@@ -113,11 +112,8 @@ class NetworkModel:
         if "input_size" in metadata:
             height, width = shape_of(path, metadata["input_size"])
             size = height, width
-        architecture, classes, taken = (
-            metadata["architecture"],
-            int(metadata["classes"]),
-            (shape[0], *(size or shape[1:])),
-        )
+        architecture, classes = metadata["architecture"], int(metadata["classes"])
+        taken = (shape[0], *(size or shape[1:]))
         check_calibration(path, metadata, classes)
         networks.check_promise(
             lambda: networks.build(architecture, taken, classes), state, f"{path}: {architecture!r} has other weights"

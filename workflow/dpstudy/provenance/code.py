@@ -72,10 +72,7 @@ def _imports(path: Path) -> tuple[Path, ...]:
 @functools.cache
 def _file_of(module: str, root: Path = WORKFLOW) -> Path | None:
     base = root.joinpath(*module.split("."))
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
-        if path.is_file():
-            return path
-    return None
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
 
 
 def _outside(module: str) -> Path:

@@ -47,9 +47,7 @@ def evaluation_fingerprint(asked: Mapping, library: str) -> str:
 _listed: dict[str, tuple[str, ...]] = {}  # what this process has written or seen
 
 
-@functools.cache
-def _file_hash(path: str) -> str:
-    return sha256(path)
+_file_hash = functools.cache(sha256)
 
 
 def library_hash(files: Iterable[str]) -> str:

@@ -9,6 +9,8 @@ import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import optuna
 from optuna.storages.journal import JournalFileBackend, JournalStorage
@@ -41,8 +43,9 @@ class History:
         self._distributions = {name: _distribution(space[name]) for name in sorted(space)}
         _drop_half_a_line(Path(path))
         try:
-            lock = _NoLock()
-            file = JournalFileBackend(str(path), lock_obj=lock)  # type: ignore[arg-type]  # the base class is private
+            # One job alone writes a journal: the lock of one that was killed would stop the next for half a minute.
+            no_lock: Any = SimpleNamespace(acquire=lambda: True, release=lambda: None)
+            file = JournalFileBackend(str(path), lock_obj=no_lock)
             storage = JournalStorage(file)
             self._journal = optuna.create_study(
                 storage=storage, study_name=_NAME, direction="maximize", load_if_exists=True
@@ -73,16 +76,6 @@ class History:
         self._journal.add_trial(made)
         self._seen.tell(len(self.trials), trial.value)
         self.trials.append(trial)
-
-
-class _NoLock:
-    """One job alone writes a journal; the lock of one that was killed would stop its successor for half a minute."""
-
-    def acquire(self) -> bool:
-        return True
-
-    def release(self) -> None:
-        pass
 
 
 def _drop_half_a_line(path: Path) -> None:

@@ -8,6 +8,7 @@ records are released once more, for the chosen setting:
     validation:  the second release, and a choice as sharp as the rest of the budget allows.
 """
 
+import contextlib
 import math
 from dataclasses import replace
 
@@ -115,8 +116,6 @@ class Tuning(PaidTuning):
 
     def _score_at(self, released, parameters) -> float:
         """A setting that does not work is right on no record."""
-        try:
-            with failures_of_the_trial():
-                return self.score(self.method.solve(released, parameters, self._plan), self._problem)
-        except TrialError:
-            return 0.0
+        with contextlib.suppress(TrialError), failures_of_the_trial():
+            return self.score(self.method.solve(released, parameters, self._plan), self._problem)
+        return 0.0

@@ -12,6 +12,7 @@ are drawn anew in each trial, from the noise source: from a known sequence the c
 there were.
 """
 
+import contextlib
 import math
 import time
 from collections import Counter, defaultdict
@@ -160,15 +161,12 @@ class Tuning(PaidTuning):
         extra = {"monitor": watching} if watching else {}
         model: Model | None = None
         right = 0.0
-        try:
-            with failures_of_the_trial():
-                data = self.prepared.of(trained, self._problem)
-                started = time.monotonic()  # without preparation, which would reveal whether the first trial won
-                trained_model = self.method.fit(data, trained, self._problem, plan, source, **extra).model
-                right = self.score(trained_model, self._problem)
-                model = trained_model
-        except TrialError:
-            pass
+        with contextlib.suppress(TrialError), failures_of_the_trial():
+            data = self.prepared.of(trained, self._problem)
+            started = time.monotonic()  # without preparation, which would reveal whether the first trial won
+            trained_model = self.method.fit(data, trained, self._problem, plan, source, **extra).model
+            right = self.score(trained_model, self._problem)
+            model = trained_model
         noisy = float(source.released(SCORE, np.array([right]), self._std)[0]) if self._once else right
         if model is not None:
             check_run((*plan.events, *self._once[-1:]), source)
