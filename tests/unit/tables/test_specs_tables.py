@@ -65,6 +65,9 @@ def test_tables_that_load(tables):
             GROUPED | {"groups": [{"features": "pixels", "dataset": "digit"}]},
             "tables.t.groups[0].dataset: unknown data set 'digit'*",
         ),
+        ({"epsilons": ["3"]}, "tables.t.epsilons: unknown epsilon '3'*"),
+        ({"datasets": ["digit"]}, "tables.t.datasets: unknown data set 'digit'*"),
+        ({"statistic": "mode"}, "tables.t.statistic: 'mode' is not one of*"),
         (GROUPED | {"rows": [{"entry": "sl"}]}, "tables.t.rows[0].entry: unknown method entry 'sl'*; there is ls"),
         (GROUPED | {"counterparts": {"digit": {"table": "3"}}}, "tables.t.counterparts: unknown data set 'digit'*"),
         (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.evaluation.summary import cell_name
-from dpstudy.tables.names import check_names, datasets_of
+from dpstudy.tables.names import datasets_of
 from dpstudy.tables.published import lookup
 from dpstudy.tables.results import Results
 
@@ -32,12 +32,11 @@ def lay_membership(name: str, spec: dict, results: Results) -> list[list[Attacke
     """The audited cells of each row of a table, by epsilon, in config order.
 
     Raises:
-        StudyError: a name that the study does not have, or a row without any attacked cell.
+        StudyError: a data set that the study does not have, or a row without any attacked cell.
     """
     blocks = []
     for row in spec["rows"]:
         where, dataset = f"table {name}", row.get("dataset", datasets_of(name, spec, results.axes)[0])
-        check_names(where, "data set", [dataset], results.axes["datasets"])
         place = (dataset, row["features"], row["entry"])
         block = []
         for epsilon in spec.get("epsilons", results.axes["epsilons"]):

@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
@@ -194,15 +193,11 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
         results: of the study.
 
     Raises:
-        StudyError: a name that the study does not have, a metric that no cell has, a cell without a ledger, or a
-            published number that cannot be told.
+        StudyError: a data set that the study (or, of a row, the table) does not have, a metric that no cell has, a cell
+            without a ledger, or a published number that cannot be told.
     """
     metric, statistic = spec.get("metric", "top1"), spec.get("statistic", "mean")
-    if statistic not in ("mean", "median"):
-        raise StudyError(f"table {name}: statistic {statistic!r} is unknown; use 'mean' or 'median'")
     epsilons = [str(epsilon) for epsilon in spec.get("epsilons", results.axes["epsilons"])]
-    if "cited" not in spec:  # which may have printed epsilons beyond the study's
-        check_names(f"table {name}", "epsilon", epsilons, results.axes["epsilons"])
     values = values_by_cell(results.summary, metric)
 
     def cells_of(place: tuple[str, str, str], of: Mapping, where: Mapping[str, str] | None) -> tuple[Cell, ...]:
@@ -230,13 +225,10 @@ def lay_out(name: str, spec: dict, results: Results) -> Table:
 def _row_specs(name: str, spec: dict, axes: Mapping, values: dict) -> Iterator[tuple[str, dict, dict]]:
     """(data set, group, row) of each row. With `groups` every row stands in every group of its data set; with neither
     groups nor rows, every (features, entry) that has a cell."""
-    where, datasets = f"table {name}", datasets_of(name, spec, axes)
+    datasets = datasets_of(name, spec, axes)
     filled = {cell.rpartition("/")[0] for cell in values}
     for row in spec.get("rows", []):
-        check_names(where, "entry", [row["entry"]], axes["entries"])
-        check_names(where, "data set", [row.get("dataset", datasets[0])], datasets)
-    for part in (*spec.get("groups", []), *(() if "groups" in spec else spec.get("rows", []))):
-        check_names(where, "features", [part["features"]], axes["features"])
+        check_names(f"table {name}", "data set", [row.get("dataset", datasets[0])], datasets)
     for dataset in datasets:
         rows = [row for row in spec.get("rows", []) if row.get("dataset", dataset) == dataset]
         if "groups" in spec:

@@ -9,7 +9,7 @@ from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
 from dpstudy.evaluation.groups import gap
 from dpstudy.evaluation.summary import cell_name
 from dpstudy.tables.intervals import joined
-from dpstudy.tables.names import check_names, datasets_of
+from dpstudy.tables.names import datasets_of
 from dpstudy.tables.results import Results
 
 CSV_HEADER = (
@@ -51,16 +51,13 @@ def lay_disparities(name: str, spec: dict, results: Results, kind: str = "table"
         spec: rows (features and entry), column (of the data set's table, or `label`), metric, epsilons, dataset.
 
     Raises:
-        StudyError: a name that the study does not have, or no cell with such a metric.
+        StudyError: a data set that the study does not have, or no cell with such a metric.
     """
     where, metric, column = f"{kind} {name}", spec.get("metric", "top1"), spec["column"]
     dataset = datasets_of(name, spec, results.axes, kind)[0]
     epsilons = spec.get("epsilons", results.axes["epsilons"])
-    check_names(where, "epsilon", epsilons, results.axes["epsilons"])
     scores: list[Score] = []
     for row in spec["rows"]:
-        check_names(where, "features", [row["features"]], results.axes["features"])
-        check_names(where, "entry", [row["entry"]], results.axes["entries"])
         for epsilon in epsilons:
             place = (dataset, row["features"], row["entry"], epsilon)
             path = results.metrics.get(cell_name(*place))

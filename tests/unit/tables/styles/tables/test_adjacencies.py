@@ -45,5 +45,3 @@ def test_rows_and_epsilons_are_chosen(certified):
     assert [line.place for line in lay_adjacencies("t", spec, certified.results)] == [("mnist", "pixels", "ls", "2")]
     with pytest.raises(StudyError, match="table t: the study has no cell of its rows and epsilons"):
         lay_adjacencies("t", spec | {"epsilons": ["0.5"]}, certified.results)
-    with pytest.raises(StudyError, match="table t: entry 'lr' is not in the study"):
-        lay_adjacencies("t", {"rows": [{"features": "pixels", "entry": "lr"}]}, certified.results)

@@ -178,7 +178,6 @@ def test_the_ceiling_table(results, tmp_path):
         (SPEC | {"methods": {"DP-SGD": "dp-ls"}}, "table t: method 'DP-SGD' is not in the study"),
         (SPEC | {"methods": {"DP-LS": "ls"}}, "table t: entry 'ls' is not"),
         (SPEC | {"pretraining": {"none": "pixel"}}, "table t: features 'pixel' is not"),
-        (CEILING | {"controls": [{"features": "cnn", "entry": "x", "independent": "dp-ls"}]}, "entry 'x' is not"),
         (SPEC | {"datasets": ["minst"]}, "data set 'minst' is not"),
     ],
 )

@@ -111,8 +111,6 @@ def test_small_groups_that_are_left_out_are_told_of_without_their_size(grouped):
 def test_what_a_table_cannot_be_made_of_is_named(grouped):
     with pytest.raises(StudyError, match="no cell has 'auc'; name it in evaluation.metrics"):
         lay_disparities("t", SPEC | {"metric": "auc"}, grouped.results)
-    with pytest.raises(StudyError, match="features 'pixel' is not"):
-        lay_disparities("t", SPEC | {"rows": [{"features": "pixel", "entry": "ls"}]}, grouped.results)
 
 
 def test_what_is_claimed_and_not_proved_is_marked(grouped):

@@ -110,5 +110,3 @@ def test_it_is_on_the_page(study):
 def test_nothing_at_all_is_an_error(study):
     with pytest.raises(StudyError, match="table t: the study has none of its cells, or 'top1' in none of them"):
         STYLE.table("t", SPEC | {"rows": SPEC["rows"][2:3]}, study.results).sheets[0]
-    with pytest.raises(StudyError, match="table t: features 'pixel' is not in the study"):
-        STYLE.table("t", SPEC | {"columns": [{"features": "pixel"}]}, study.results).sheets[0]

@@ -16,7 +16,7 @@ from dpstudy.tables.bars import BARS, bar, factors, lengths
 from dpstudy.tables.chance import draw_chance
 from dpstudy.tables.checks import check_cited, check_labels, check_published
 from dpstudy.tables.keys import CITED, COUNTERPARTS, EPSILONS, GROUPS, LABELS, NAMES, PUBLISHED, TEXT
-from dpstudy.tables.names import check_names, enumerated, marked
+from dpstudy.tables.names import enumerated, marked
 from dpstudy.tables.panels import EDGED, WIDTH, finish, handles_of, mark_places, panels_of
 from dpstudy.tables.published import combine, lookup
 from dpstudy.tables.remarks import cited_remark, figure_remarks
@@ -68,17 +68,12 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
         summary: rows of the summary (`read_summary`).
 
     Raises:
-        StudyError: a name that the study does not have, or nothing to draw.
+        StudyError: nothing to draw.
     """
-    where, metric = f"figure {name}", spec.get("metric", "top1")
+    metric = spec.get("metric", "top1")
     datasets = spec.get("datasets", [spec.get("dataset", axes["datasets"][0])])
     epsilons, entries = spec.get("epsilons", axes["epsilons"]), spec.get("entries", axes["entries"])
     groups = spec.get("groups") or [{"features": features} for features in spec.get("features", axes["features"])]
-    check_names(where, "data set", datasets, axes["datasets"])
-    check_names(where, "features", [group["features"] for group in groups], axes["features"])
-    check_names(where, "entry", entries, axes["entries"])
-    check_names(where, "epsilon", [] if "cited" in spec else epsilons, axes["epsilons"])  # papers have their own
-    check_names(where, "features", [spec["gain_over"]] if "gain_over" in spec else [], axes["features"])
     values = values_by_cell(summary, metric)
     ours, published = [], []
     for dataset in datasets:
@@ -93,7 +88,7 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
                     ours.append(Series(label, kind, dataset, features, entry, points))
             published += _published(combine(spec, dataset, group), kind, dataset, epsilons, metric)
     if not ours:
-        raise StudyError(f"{where}: no cell of the study has {metric!r} for its data set, features and entries")
+        raise StudyError(f"figure {name}: no cell of the study has {metric!r} for its data set, features and entries")
     for row in spec.get("cited", []):
         lines = _published(combine(spec, spec["dataset"], row), row["label"], spec["dataset"], epsilons, metric)
         published += [replace(line, label=row["label"], cited=True) for line in lines]

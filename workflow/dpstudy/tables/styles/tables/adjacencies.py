@@ -9,7 +9,7 @@ from dpstudy.evaluation.summary import cell_name
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.tables.grouping import grouped
 from dpstudy.tables.keys import row_schema
-from dpstudy.tables.names import check_names, datasets_of
+from dpstudy.tables.names import datasets_of
 from dpstudy.tables.results import Results
 from dpstudy.tables.sheet import Sheet
 from dpstudy.tables.style import Printed, TableStyle
@@ -42,17 +42,13 @@ def lay_adjacencies(name: str, spec: dict, results: Results) -> list[Line]:
     """The lines of a table, in config order: cells at finite epsilons, of its rows (features and entry) or all.
 
     Raises:
-        StudyError: a name that the study does not have, or no cell.
+        StudyError: a data set that the study does not have, or no cell.
     """
     from dpstudy.privacy.adjacency import epsilons_by_adjacency
 
-    where, axes = f"table {name}", results.axes
+    axes = results.axes
     epsilons = spec.get("epsilons", [epsilon for epsilon in axes["epsilons"] if epsilon != "inf"])
-    check_names(where, "epsilon", epsilons, axes["epsilons"])
     rows = spec.get("rows") or [{"features": f, "entry": e} for f in axes["features"] for e in axes["entries"]]
-    for row in rows:
-        check_names(where, "features", [row["features"]], axes["features"])
-        check_names(where, "entry", [row["entry"]], axes["entries"])
     lines = []
     for dataset, row, epsilon in itertools.product(datasets_of(name, spec, axes), rows, epsilons):
         place = (dataset, row["features"], row["entry"], epsilon)
@@ -60,7 +56,7 @@ def lay_adjacencies(name: str, spec: dict, results: Results) -> list[Line]:
             ledger = results.ledger(cell_name(*place))
             lines.append(Line(place, ledger["delta"], epsilons_by_adjacency(ledger)))
     if not lines:
-        raise StudyError(f"{where}: the study has no cell of its rows and epsilons")
+        raise StudyError(f"table {name}: the study has no cell of its rows and epsilons")
     return lines
 
 

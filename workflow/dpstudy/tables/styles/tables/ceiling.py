@@ -17,7 +17,7 @@ from dpstudy.tables.claims.mehta2023_printed import PRIVATE_SETS, printed_scores
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.grouping import by_key, grouped
 from dpstudy.tables.keys import PAPER, TEXT, mapping
-from dpstudy.tables.names import check_names, datasets_of
+from dpstudy.tables.names import datasets_of
 from dpstudy.tables.published import RESULTS, published_rows
 from dpstudy.tables.results import Results
 from dpstudy.tables.selecting import like
@@ -96,7 +96,7 @@ def lay_controls(name: str, spec: dict, results: Results) -> list[Control]:
     """The cells of the spec's `controls` that the study has, at finite epsilons.
 
     Raises:
-        StudyError: a name that the study does not have.
+        StudyError: a data set that the study does not have.
     """
     axes = results.axes
     epsilons = [epsilon for epsilon in spec.get("epsilons", axes["epsilons"]) if epsilon != "inf"]
@@ -104,9 +104,7 @@ def lay_controls(name: str, spec: dict, results: Results) -> list[Control]:
     runs = values_by_cell(results.summary, "top1") if spec.get("controls") else {}
     controls = []
     for control in spec.get("controls", []):
-        check_names(f"table {name}", "features", [control["features"]], axes["features"])
         entries = (control["entry"], control["independent"])
-        check_names(f"table {name}", "entry", entries, axes["entries"])
         for dataset, epsilon in places:
             shared, honest = (cell_name(dataset, control["features"], entry, epsilon) for entry in entries)
             if shared in runs and honest in runs:

@@ -11,7 +11,7 @@ from dpstudy.evaluation.summary import cell_name
 from dpstudy.schema.messages import check_known
 from dpstudy.tables import printed_layers
 from dpstudy.tables.keys import TEXT, mapping, several
-from dpstudy.tables.names import check_names, datasets_of
+from dpstudy.tables.names import datasets_of
 from dpstudy.tables.results import Results
 from dpstudy.tables.selecting import like, named
 from dpstudy.tables.sheet import Sheet
@@ -42,19 +42,17 @@ def lay_parameters(name: str, spec: dict, results: Results) -> list[Counted]:
     """The rows of a table, in config order; a model has the same number of parameters at every epsilon.
 
     Raises:
-        StudyError: a name that the study does not have, or a row without any cell.
+        StudyError: a data set that the study does not have, or a row without any cell.
     """
     models = []
     for row in spec["models"]:
-        where, dataset = f"table {name}", row.get("dataset", datasets_of(name, spec, results.axes)[0])
-        check_names(where, "data set", [dataset], results.axes["datasets"])
-        check_names(where, "features", [row["features"]], results.axes["features"])
-        check_names(where, "entry", [row["entry"]], results.axes["entries"])
+        dataset = row.get("dataset", datasets_of(name, spec, results.axes)[0])
         place = (dataset, row["features"], row["entry"])
         cells = [cell_name(*place, epsilon) for epsilon in results.axes["epsilons"]]
         cell = next((cell for cell in cells if cell in results.metrics), None)
         if cell is None:
-            raise StudyError(f"{where}: the study has no cell of {'/'.join(place)}, whose parameters could be counted")
+            where = f"table {name}: the study has no cell of {'/'.join(place)}"
+            raise StudyError(f"{where}, whose parameters could be counted")
         model, ours = row.get("published"), read_json(results.metrics[cell])["parameters"]
         printed = (printed_layers.table_4()[model], printed_layers.parameters(model)) if model else (None, None)
         models.append(Counted(row.get("label", row["entry"]), place, ours, *printed))

@@ -8,7 +8,7 @@ from dpstudy.tables.checks import check_crossed, check_published
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.keys import PUBLISHED, TEXT, mapping, row_schema, several
 from dpstudy.tables.layout import Cell, Row, Table, cell_at
-from dpstudy.tables.names import check_names, private_tests
+from dpstudy.tables.names import private_tests
 from dpstudy.tables.numbers import interval_text
 from dpstudy.tables.published import combine
 from dpstudy.tables.results import Results
@@ -35,14 +35,9 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
         results: of the study.
 
     Raises:
-        StudyError: a name that the study does not have, no cell at all, or a published number that cannot be told.
+        StudyError: no cell at all, or a published number that cannot be told.
     """
-    where, dataset, axes = f"table {name}", spec["dataset"], results.axes
-    check_names(where, "data set", [dataset], axes["datasets"])
-    check_names(where, "features", [column["features"] for column in spec["columns"]], axes["features"])
-    check_names(where, "entry", [row["entry"] for row in spec["rows"]], axes["entries"])
-    check_names(where, "epsilon", [row["epsilon"] for row in spec["rows"]], axes["epsilons"])
-    metric, statistic = spec.get("metric", "top1"), spec.get("statistic", "mean")
+    dataset, metric, statistic = spec["dataset"], spec.get("metric", "top1"), spec.get("statistic", "mean")
     values, rows = values_by_cell(results.summary, metric), []
     for row in spec["rows"]:
         filters = [(column["features"], combine({}, dataset, row, column)) for column in spec["columns"]]
@@ -51,7 +46,7 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
         label = row.get("label", f"{row['entry']}, ε = {'∞' if row['epsilon'] == 'inf' else row['epsilon']}")
         rows.append(Row(dataset, "", row["entry"], label, cells))
     if all(cell.ours is None for row in rows for cell in row.cells):
-        raise StudyError(f"{where}: the study has none of its cells, or {metric!r} in none of them")
+        raise StudyError(f"table {name}: the study has none of its cells, or {metric!r} in none of them")
     private = private_tests([dataset], results.axes)
     sentences = facts_of((cell.name for row in rows for cell in row.cells), results)
     heads = tuple(column.get("label", column["features"]) for column in spec["columns"])
