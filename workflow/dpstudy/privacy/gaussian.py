@@ -6,7 +6,7 @@ delta = Phi(-epsilon/mu + mu/2) - exp(epsilon) Phi(-epsilon/mu - mu/2) (Balle an
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from scipy.special import log_ndtr
@@ -62,12 +62,7 @@ def epsilon_of(mu: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while delta_of(high, mu) > delta:
         low, high = high, 2 * high
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (low, middle) if delta_of(middle, mu) <= delta else (middle, high)
-    return high
+    return turn(lambda epsilon: delta_of(epsilon, mu) <= delta, low, high)[1]
 
 
 @lru_cache(maxsize=1024)  # methods ask for it in every step
@@ -82,9 +77,18 @@ def mu_of(epsilon: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while delta_of(epsilon, high) <= delta:
         low, high = high, 2 * high
+    return turn(lambda mu: delta_of(epsilon, mu) > delta, low, high)[0]
+
+
+def turn(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """The ends of the interval that bisection of [low, high] leaves: of `holds`, false below and true from there on.
+
+    >>> turn(lambda x: x * x >= 2, 1.0, 2.0)[1]
+    1.4142135623730951
+    """
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (middle, high) if delta_of(epsilon, middle) <= delta else (low, middle)
-    return low
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return low, high

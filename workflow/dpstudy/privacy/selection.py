@@ -22,7 +22,6 @@ from dpstudy.privacy.events import Event
 
 MOST_CHOICES = 8  # whose losses are combined exactly
 _WORD_BITS, _DIGITS = 256, 90  # bits of a choice's random number, and decimal digits of the arithmetic that uses it
-_BISECTIONS = 200
 
 
 def pure_epsilons(events: Sequence[Event]) -> list[float]:
@@ -52,28 +51,17 @@ def epsilon_of(mu: float, choices: Sequence[float], delta: float) -> float:
     >>> round(epsilon_of(0.0, [1.0], 1e-9), 6)
     1.0
     """
-    low, high = 0.0, sum(choices) + gaussian.epsilon_of(mu, delta)
+    high = sum(choices) + gaussian.epsilon_of(mu, delta)
     if delta_of(0.0, mu, choices) <= delta:
         return 0.0
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (low, middle) if delta_of(middle, mu, choices) <= delta else (middle, high)
-    return high
+    return gaussian.turn(lambda epsilon: delta_of(epsilon, mu, choices) <= delta, 0.0, high)[1]
 
 
 def largest_choice(mu: float, target: float, delta: float) -> float:
     """The largest eps of a choice that, composed with mu-Gaussian-DP, is (target, delta)-DP; 0 if none is."""
-    low, high = 0.0, target
     if delta_of(target, mu, [0.0]) > delta:
         return 0.0
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if delta_of(target, mu, [middle]) <= delta else (low, middle)
-    return low
+    return gaussian.turn(lambda choice: delta_of(target, mu, [choice]) > delta, 0.0, target)[0]
 
 
 def choice_rdp(epsilon: float, order: float) -> float:
