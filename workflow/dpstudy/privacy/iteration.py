@@ -79,12 +79,6 @@ def record_mus(events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray]:
     return np.sqrt(others**2 + squares), shares
 
 
-def record_epsilons(events: Sequence[Event], delta: float) -> tuple[np.ndarray, np.ndarray]:
-    """(m,) epsilon for the records of each batch when the order is public, and (m,) their shares."""
-    mus, shares = record_mus(events)
-    return np.array([gaussian.epsilon_of(mu, delta) for mu in mus]), shares
-
-
 def share_within(events: Sequence[Event], epsilon: float, delta: float) -> float:
     """The share of the records that have (epsilon, delta)-DP."""
     mus, shares = record_mus(events)

@@ -63,7 +63,7 @@ def _composed(proved: Sequence[tuple[dict, int]], delta: float, same_parts: bool
         return certify(tuple(events.elements()), delta).epsilon, "exact Gaussian DP"
     if any(event.sampling == "shuffle" for event in events):
         return math.inf, "none (shuffled and Poisson-sampled cells have no common adjacency)"
-    composed = [_repeat(event, times) for event, times in events.items()]
+    composed = [replace(event, count=event.count * times) for event, times in events.items()]
     if not known_to_renyi(composed):
         certificate = certify(composed, delta)
         return certificate.epsilon, certificate.accountant
@@ -92,10 +92,6 @@ def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float, 
     else:
         sums = [sum(times * np.maximum(*(curve(run, part) for part in PARTS)) for run, times in runs.items())]
     return max(converted(RDP_ORDERS, np.asarray(curve_sum), delta) for curve_sum in sums), RDP
-
-
-def _repeat(event: Event, times: int) -> Event:
-    return replace(event, count=event.count * times)
 
 
 def _finite(value: float) -> float | None:

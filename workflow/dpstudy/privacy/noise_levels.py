@@ -11,8 +11,6 @@ from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import ITERATED, Event
 from dpstudy.privacy.iteration import for_a_share
 
-ALGORITHMS = ("dp-sgd", "iteration", "iteration-secret")
-ACCOUNTINGS = ("certified", "tramer2021")
 PROTECTED_SHARE = 0.99  # tramer2021, footnote 12
 
 
