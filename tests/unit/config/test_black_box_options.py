@@ -13,7 +13,8 @@ from dpstudy.core.files import read_json
 from dpstudy.data import shards
 from dpstudy.data.records import Records
 from dpstudy.jobs import black_box as study_black_box
-from dpstudy.jobs.black_box import audit_black_box, verdict
+from dpstudy.jobs.black_box import audit_black_box
+from dpstudy.privacy.audit import certified_verdict
 
 NET = {"method": "network_dpsgd", "network": "lenet", "learning_rate": 1.0, "clipping_norm": 1.0, "steps": 2}
 BASE = {
@@ -84,8 +85,8 @@ def test_what_cannot_be_attacked_is_refused_in_a_sentence(options, more, message
 
 
 def test_the_verdict_says_whether_more_was_found_than_is_certified():
-    assert verdict(0.499, 1.0) == "consistent: epsilon is at least 0.49, and 1 is certified."
-    assert verdict(1.5, 1.0).startswith("refuted: epsilon is at least 1.50")
+    assert certified_verdict(0.499, 1.0) == "consistent: epsilon is at least 0.49, and 1 is certified."
+    assert certified_verdict(1.5, 1.0).startswith("refuted: epsilon is at least 1.50")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpstudy.jobs.audits import verdict
+from dpstudy.privacy.audit import certified_verdict, highest
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
@@ -76,7 +76,7 @@ def numbers(text: str) -> list[Decimal]:
 
 def test_a_refuted_certificate_is_not_rounded_to_a_consistent_one():
     entry = {"statistic": "scores", "epsilon_lower": 1.2396}
-    assert verdict([entry], 1.23951) == "refuted: epsilon is at least 1.23, and 1.24 is certified."
+    assert certified_verdict(highest([entry]), 1.23951) == "refuted: epsilon is at least 1.23, and 1.24 is certified."
 
 
 def formatted(tree: ast.AST):

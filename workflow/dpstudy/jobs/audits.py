@@ -12,13 +12,11 @@ from dpstudy.config.tuned import pays
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.privacy.accounting import certify
-from dpstudy.privacy.audit import highest
-from dpstudy.privacy.printed import lower_bound, upper_bound
+from dpstudy.privacy.audit import REFUTED, certified_verdict, highest
 from dpstudy.schema.methods import hyperparameters
 from dpstudy.schema.reading import check
 from dpstudy.tuning.trials import best_trial
 
-REFUTED = "refuted"  # how a verdict begins that an attack found to be wrong
 _log = logging.getLogger("dpstudy")
 
 
@@ -54,7 +52,7 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
     else:
         audits = attack(game, options["runs"], options["confidence"], request.noise, shared, key)
     certified = None if shared else certify(game.plan.events, problem.budget.delta).epsilon
-    sentence = verdict(audits, certified)
+    sentence = certified_verdict(highest(audits), certified)
     _log.info("%s: %s", request.cell.path, sentence)
     if sentence.startswith(REFUTED):
         raise StudyError(
@@ -70,14 +68,3 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
 def deep(game: Game) -> bool:
     """Whether a method mixes features at the cell's own shape, as networks do, so that a single training is audited."""
     return getattr(game.module, "AUDITED_DIM", 0) is None
-
-
-def verdict(audits: list[dict], certified: float | None) -> str:
-    """The verdict on a certified epsilon after an audit, as a sentence of audit.json."""
-    lower = highest(audits)
-    if lower is None:
-        raise ValueError("no attack gave a bound on what the cell publishes")
-    if certified is None:
-        return f"nothing is proved: epsilon is at least {lower_bound(lower, places=2)}."
-    what = REFUTED if lower > certified else "consistent"
-    return f"{what}: epsilon is at least {lower_bound(lower, places=2)}, and {upper_bound(certified)} is certified."

@@ -18,8 +18,8 @@ from dpstudy.config.black_box_options import check_public
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.features import images
+from dpstudy.privacy.audit import certified_verdict
 from dpstudy.privacy.noise import NoiseSource
-from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.provenance.hashes import config_hash
 from dpstudy.schema.methods import hyperparameters
 from dpstudy.schema.reading import check
@@ -46,17 +46,11 @@ def audit_black_box(request: CellRequest, inputs: CellInputs, options: dict, pat
     arena = replace(_arena(request, inputs, options), journal=journal)
     space = {key: values for key, values in options["space"].items() if key != "canaries"}
     content = black_box(arena, space, options["pilot"], options["models"], options["confidence"])
-    content["verdict"] = verdict(content["epsilon_lower"], content["epsilon_certified"])
+    content["verdict"] = certified_verdict(content["epsilon_lower"], content["epsilon_certified"])
     _log.info("%s: %s", request.cell.path, content["verdict"])
     check(content, "black_box", path)
     write_json(path, content, private=True)
     journal.remove()
-
-
-def verdict(found: float, certified: float) -> str:
-    """The verdict of a black-box audit, as a sentence."""
-    what = "refuted" if found > certified else "consistent"
-    return f"{what}: epsilon is at least {lower_bound(found, places=2)}, and {upper_bound(certified)} is certified."
 
 
 def _arena(request: CellRequest, inputs: CellInputs, options: dict) -> Arena:

@@ -329,15 +329,7 @@ def prepare(
     dealt = ranks.size > 1 and not parameters.normalisation  # a normalisation needs all records in each process
     mine = Dealt(batches, ranks) if dealt else batches
     # Full batches too: copies are drawn for micro-batches of one size, and ranks ask for records of their own.
-    records = Records.read(
-        mine,
-        problem.classes,
-        problem.positives,
-        picked=True,
-        tensors=True,
-        averaged=problem.averaged,
-        class_weights=problem.class_weights,
-    )
+    records = Records.of(mine, problem, picked=True, tensors=True)
     rows = mine.rows if dealt else records.rows
     drawn, placed = parameters.batch_size != "full", parameters.sampling == "shuffle"
     units = units_of(batches, rows, problem, drawn, placed)

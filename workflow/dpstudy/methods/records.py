@@ -143,17 +143,10 @@ class Records:
         return records.mapped(RowMap())
 
     @classmethod
-    def of(cls, batches: Iterable, problem: Problem, picked: bool = False) -> Records:
-        """The records of batches, by `read` with the public facts of a problem."""
-        return cls.read(
-            batches,
-            problem.classes,
-            problem.positives,
-            picked,
-            capacity=problem.capacity,
-            averaged=problem.averaged,
-            class_weights=problem.class_weights,
-        )
+    def of(cls, batches: Iterable, problem: Problem, picked: bool = False, tensors: bool = False) -> Records:
+        """The records of batches, by `read` with the public facts of a problem; sums of `tensors` are float32."""
+        read, counted = (problem.classes, problem.positives, picked), (problem.averaged, problem.class_weights)
+        return cls.read(batches, *read, tensors, None if tensors else problem.capacity, *counted)
 
     @property
     def bound(self) -> float:

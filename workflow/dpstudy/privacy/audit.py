@@ -19,6 +19,7 @@ _FINE = 1e-4  # precision of an epsilon that guesses prove
 
 
 ELSEWHERE = "not what this cell publishes: "  # prefix of audit.json's entries on what the cell does not publish
+REFUTED = "refuted"  # how a verdict begins that an attack found to be wrong
 OF_MODEL = "the published weights along what a canary adds to them"  # what an attack on a model alone looks at
 _REPLACED = 2  # an add/remove guarantee of epsilon allows replace-one so many times epsilon
 
@@ -32,6 +33,20 @@ def highest(audits: Sequence[Mapping]) -> float | None:
 def refuted(audits: Sequence[Mapping], claimed: float) -> bool:
     """Whether replace-one attacks on a cell refute an epsilon claimed for add/remove adjacency."""
     return (highest(audits) or 0.0) > _REPLACED * claimed
+
+
+def certified_verdict(lower: float | None, certified: float | None) -> str:
+    """The verdict on a certified epsilon after an attack that gave a lower bound, as a sentence of its document.
+
+    Raises:
+        ValueError: it gave none.
+    """
+    if lower is None:
+        raise ValueError("no attack gave a bound on what the cell publishes")
+    if certified is None:
+        return f"nothing is proved: epsilon is at least {lower_bound(lower, places=2)}."
+    what = REFUTED if lower > certified else "consistent"
+    return f"{what}: epsilon is at least {lower_bound(lower, places=2)}, and {upper_bound(certified)} is certified."
 
 
 def verdict(audits: Sequence[Mapping], claimed: str) -> str:
