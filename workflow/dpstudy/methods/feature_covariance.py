@@ -41,9 +41,9 @@ from dpstudy.methods.records import Records
 from dpstudy.methods.regularised import curvature
 from dpstudy.methods.releases import released_array
 from dpstudy.methods.row_map import RowMap
+from dpstudy.methods.scaled_plan import scaled_plan
 from dpstudy.methods.spectral import Preconditioner
 from dpstudy.models.linear import LinearModel
-from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import mu_of
 from dpstudy.privacy.noise import NoiseSource
@@ -219,12 +219,7 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     facts = {"steps": parameters.total_steps(problem), "learning_rate_applied": parameters.step_size(problem)}
     if not problem.noised:
         return Plan((), dict.fromkeys((GRAM, GRADIENT, TARGETS, private_mean.MEAN), 0.0), facts)
-    unit = _unit_events(parameters, problem)
-    scale = calibrate(lambda scale: tuple(event.scaled(scale) for event in unit), problem.budget)
-    events = tuple(event.scaled(scale) for event in unit)
-    noise = {event.name: event.deviation for event in events}
-    facts |= {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events}
-    return Plan(events, noise, facts)
+    return scaled_plan(_unit_events(parameters, problem), problem.budget, facts)
 
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:

@@ -35,10 +35,10 @@ from dpstudy.methods.kernel_weights import bayes_weights, widened
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records
 from dpstudy.methods.row_map import RowMap
+from dpstudy.methods.scaled_plan import scaled_plan
 from dpstudy.models.linear import LinearModel
 from dpstudy.models.random_features import FeatureMap, Landmarks, RandomFeatureModel, draw_frequencies
 from dpstudy.privacy.budget import Budget
-from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.gaussian import composed_mu, epsilon_of, mu_of
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.printed import upper_bound
@@ -190,14 +190,11 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
         unit = [unit[0].scaled((1 - share) ** -0.5)]
         unit.append(unit_rows.times(math.sqrt(problem.positives)).event(COUNTS, share**-0.5))
     unit = [event.scaled(rest**-0.5) for event in unit]
-    scale = calibrate(lambda scale: (*fixed, *(event.scaled(scale) for event in unit)), problem.budget)
-    events = tuple(event.scaled(scale) for event in unit)
-    noise = {event.name: event.deviation for event in events}
-    facts = {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events}
+    own = scaled_plan(unit, problem.budget, fixed=fixed)
     if stage is None:
-        return Plan(events, noise, facts)
+        return own
     before = {f"projection_{k}": v for k, v in stage.plan.facts.items()}
-    return Plan((*fixed, *events), {**stage.plan.noise, **noise}, {**before, **facts})
+    return Plan((*fixed, *own.events), {**stage.plan.noise, **own.noise}, {**before, **own.facts})
 
 
 def prepare(batches, parameters: Parameters, problem: Problem, public: np.ndarray | None = None) -> TrainingSet:

@@ -18,7 +18,7 @@ would teach each label's score that the others are absent. Nothing is subtracted
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -27,10 +27,10 @@ from dpstudy.core.errors import StudyError
 from dpstudy.methods.checks import finite
 from dpstudy.methods.clipped_sum import ClippedSum
 from dpstudy.methods.problem import Fit, Plan, Problem
+from dpstudy.methods.scaled_plan import scaled_plan
 from dpstudy.methods.spectral import solve_floored, solve_ridge, solve_square
 from dpstudy.methods.sufficient_statistics import Statistics, accumulate
 from dpstudy.models.linear import LinearModel
-from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.schema.hyperparameters import Hyperparameters, setting
@@ -104,15 +104,8 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     public: dict[str, float] = {} if problem.exclusive or parameters.variant == "published" else {_CENTRED: False}
     if not problem.noised:
         return Plan((), {"gram": 0.0, "targets": 0.0, "class_grams": 0.0}, public)
-
-    def events_at(scale: float) -> tuple[Event, ...]:
-        return tuple(event.scaled(scale) for event in _unit_events(parameters, problem))
-
-    scale = calibrate(events_at, problem.budget)
-    events = events_at(scale)
-    noise = {event.name: event.deviation for event in events}
-    facts = {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events}
-    return Plan(events, noise, facts | public)
+    scaled = scaled_plan(_unit_events(parameters, problem), problem.budget)
+    return replace(scaled, facts={**scaled.facts, **public})
 
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:

@@ -44,9 +44,9 @@ from dpstudy.methods.hessians import class_hessians, flat_hessian, shared_hessia
 from dpstudy.methods.problem import Fit, Plan, Problem, check_softmax
 from dpstudy.methods.records import Records
 from dpstudy.methods.row_map import RowMap
+from dpstudy.methods.scaled_plan import scaled_plan
 from dpstudy.methods.spectral import solve_floored, solve_ridge
 from dpstudy.models.linear import LinearModel
-from dpstudy.privacy.calibration import calibrate
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.schema.hyperparameters import Hyperparameters, setting
@@ -123,12 +123,8 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
     facts = {"learning_rate_applied": parameters.learning_rate}
     if not problem.noised:
         return Plan((), {GRADIENT: 0.0, HESSIAN: 0.0}, facts)
-    unit = _unit_events(parameters, problem)
-    scale = calibrate(lambda scale: tuple(event.scaled(scale) for event in unit), problem.budget)
-    events = tuple(event.scaled(scale) for event in unit)
-    noise = {event.name: event.deviation for event in events}
-    # of the later steps, where there are some: the smaller one
-    return Plan(events, noise, facts | {f"noise_multiplier_{event.name}": event.noise_multiplier for event in events})
+    # the noise multipliers are of the later steps, where there are some: the smaller one
+    return scaled_plan(_unit_events(parameters, problem), problem.budget, facts)
 
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:

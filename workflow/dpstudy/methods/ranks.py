@@ -8,7 +8,7 @@ parameters stay equal, and equal to those of one process up to the rounding of s
 import contextlib
 import datetime
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -48,25 +48,25 @@ class Ranks:
 
     def summed(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Sum tensors over processes, in place; only the first process may use them then."""
-        if self.size > 1:
-            flat = torch.cat([value.flatten() for value in tensors.values()])
-            distributed.reduce(flat, 0)
-            _spread(flat, tensors)
+        self._exchanged(tensors, lambda flat: distributed.reduce(flat, 0))
 
     def totalled(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Sum tensors over processes, in place, for every process."""
-        if self.size > 1:
-            flat = torch.cat([value.flatten() for value in tensors.values()])
-            distributed.all_reduce(flat)
-            _spread(flat, tensors)
+        self._exchanged(tensors, distributed.all_reduce)
 
     def same(self, tensors: Mapping[str, torch.Tensor]) -> None:
         """Copy the first process's tensors to every process, in place."""
+        self._exchanged(tensors, lambda flat: distributed.broadcast(flat, 0))
+
+    @torch.no_grad()
+    def _exchanged(self, tensors: Mapping[str, torch.Tensor], exchange: Callable[[torch.Tensor], object]) -> None:
+        """Change tensors in place as one long one is changed by an operation over processes."""
         if self.size > 1:
-            flat = torch.cat([value.detach().flatten() for value in tensors.values()])
-            distributed.broadcast(flat, 0)
-            with torch.no_grad():
-                _spread(flat, tensors)
+            flat = torch.cat([value.flatten() for value in tensors.values()])
+            exchange(flat)
+            parts = flat.split([value.numel() for value in tensors.values()])
+            for value, part in zip(tensors.values(), parts, strict=True):
+                value.copy_(part.view_as(value))
 
 
 class Dealt:
@@ -95,12 +95,6 @@ class Dealt:
             first = (self._ranks.rank - self.rows) % self._ranks.size
             self.rows += len(batch[0])
             yield tuple(each[first :: self._ranks.size] for each in batch)
-
-
-def _spread(flat: torch.Tensor, tensors: Mapping[str, torch.Tensor]) -> None:
-    parts = flat.split([value.numel() for value in tensors.values()])
-    for value, part in zip(tensors.values(), parts, strict=True):
-        value.copy_(part.view_as(value))
 
 
 def current() -> Ranks:
