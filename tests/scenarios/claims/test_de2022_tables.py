@@ -10,7 +10,7 @@ import pytest
 from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json, write_table
-from dpstudy.evaluation.summary import cell_name, write_summary
+from dpstudy.evaluation.summary import cell_name, read_summary, write_summary
 from dpstudy.tables.build import build_table
 from dpstudy.tables.claims.de2022_printed import CITED
 from dpstudy.tables.claims.gather import gather
@@ -68,7 +68,7 @@ def results(tmp_path_factory):
         curves[name] = folder / name / "curve.parquet"
         cells.append(cell | {"metrics": metrics[name]})
     write_summary(cells, folder / "summary.csv", folder / "summary.parquet")
-    return Results.read(AXES, folder / "summary.csv", ledgers=ledgers, metrics=metrics, curves=curves)
+    return Results(AXES, read_summary(folder / "summary.parquet"), ledgers=ledgers, metrics=metrics, curves=curves)
 
 
 def test_evidence_from_a_study(results):

@@ -11,7 +11,7 @@ import pytest
 from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_json, write_table
-from dpstudy.evaluation.summary import cell_name, write_summary
+from dpstudy.evaluation.summary import cell_name, read_summary, write_summary
 from dpstudy.tables.build import build_table
 from dpstudy.tables.claims.finding import OPEN
 from dpstudy.tables.claims.gather import gather
@@ -94,7 +94,9 @@ def results(tmp_path_factory):
     found = [Trial({"epochs": 15}, 97.0, 1.0, None), Trial({"epochs": 40}, 98.5, 1.0, None)]
     write_trials(folder / "trials.parquet", [*found, Trial({"epochs": 40}, 0.0, 1.0, "diverged")], space)
     trials = {"mnist/sn/sgd/eps=3": folder / "trials.parquet"}
-    return Results.read(AXES, folder / "summary.csv", ledgers=ledgers, metrics=metrics, trials=trials, curves=curves)
+    return Results(
+        AXES, read_summary(folder / "summary.parquet"), ledgers=ledgers, metrics=metrics, trials=trials, curves=curves
+    )
 
 
 def test_evidence_from_a_study(results):

@@ -61,7 +61,7 @@ def written(config, cells, folder):
         ledgers[cell.path], metrics[cell.path] = path / "ledger.json", path / "metrics.json"
         listed.append(names | {"metrics": path / "metrics.json"})
     write_summary(listed, folder / "summary.csv", folder / "summary.parquet")
-    return Results.read(axes_of(config), folder / "summary.csv", ledgers=ledgers, metrics=metrics)
+    return Results(axes_of(config), read_summary(folder / "summary.parquet"), ledgers=ledgers, metrics=metrics)
 
 
 @pytest.mark.parametrize("path", MARKED, ids=lambda path: path.stem)
@@ -82,7 +82,7 @@ def test_a_table_of_part_of_a_study_is_that_of_the_whole(path, tmp_path):
             part = loaded(path, only=[name])
             assert list(part["figures"]) == [name] and {*part["tables"]} <= {name}
             written(config, unfold(part), tmp_path / name)
-            summaries = [read_summary(tmp_path / folder / "summary.csv") for folder in ("whole", name)]
+            summaries = [read_summary(tmp_path / folder / "summary.parquet") for folder in ("whole", name)]
             assert collect(name, spec, axes_of(config), summaries[0]) == collect(
                 name, spec, axes_of(config), summaries[1]
             )

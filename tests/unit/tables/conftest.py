@@ -4,7 +4,7 @@ import subprocess
 import pytest
 
 from dpstudy.core.files import write_json
-from dpstudy.evaluation.summary import cell_name, write_summary
+from dpstudy.evaluation.summary import cell_name, read_summary, write_summary
 from dpstudy.tables.results import Results
 
 EPSILONS = ["0.5", "1.2", "2", "inf"]
@@ -23,7 +23,7 @@ class Study:
     axes |= {"epsilons": EPSILONS}
 
     def __init__(self, folder):
-        self.folder, self.summary, self.ledgers, self.metrics = folder, folder / "summary.csv", {}, {}
+        self.folder, self.summary, self.ledgers, self.metrics = folder, folder / "summary.parquet", {}, {}
         cells = []
         for i, features in enumerate(self.axes["features"]):
             for j, entry in enumerate(self.axes["entries"]):
@@ -31,7 +31,7 @@ class Study:
                     if (entry, epsilon) == ("ls", "0.5"):
                         continue  # a missing cell
                     cells.append(self._cell(features, entry, epsilon, 90 + 5 * i + j + k))
-        write_summary(cells, self.summary, folder / "summary.parquet")
+        write_summary(cells, folder / "summary.csv", self.summary)
 
     def _cell(self, features, entry, epsilon, value):
         cell = {"dataset": "mnist", "features": features, "entry": entry, "epsilon": epsilon}
@@ -47,9 +47,9 @@ class Study:
     @property
     def results(self):
         """As tables read it."""
-        return Results.read(
+        return Results(
             self.axes,
-            self.summary,
+            read_summary(self.summary),
             ledgers=self.ledgers,
             metrics=self.metrics,
             audits=getattr(self, "audits", {}),
@@ -131,7 +131,7 @@ class PaperStudy:
     @property
     def results(self):
         """As tables read it."""
-        return Results.read(self.axes, self.summary, ledgers=self.ledgers, metrics=self.metrics)
+        return Results(self.axes, read_summary(self.summary), ledgers=self.ledgers, metrics=self.metrics)
 
     def set_ledger(self, cell, **changes):
         """Change a cell's ledger."""

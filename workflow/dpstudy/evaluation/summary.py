@@ -1,15 +1,13 @@
 """The summary of a study: one line per cell, seed, metric and group, gathered from each cell's metrics.json."""
 
-import csv
 import functools
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_table, sha256, write_table
-from dpstudy.evaluation.csv_file import unguarded, write_csv
+from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evaluation.metrics import ordered
 
 if TYPE_CHECKING:
@@ -106,26 +104,16 @@ def write_summary(
 
 
 def read_summary(path: str | os.PathLike) -> list[dict]:
-    """The rows of a summary in a CSV or parquet file.
+    """The rows of a summary in a parquet file.
 
     Raises:
         StudyError: the file is missing, damaged, or has other columns.
     """
-    if Path(path).suffix == ".parquet":
-        table = read_table(path)
-        columns, rows = table.column_names, table.to_pylist()
-    else:
-        try:
-            with open(path, encoding="utf-8", newline="") as file:
-                reader = csv.DictReader(file)
-                rows = [{key: unguarded(value) for key, value in row.items()} for row in reader]
-                columns = reader.fieldnames
-        except FileNotFoundError:
-            raise StudyError(f"{path}: no such file") from None
-    if columns != COLUMNS:
+    table = read_table(path)
+    if (columns := table.column_names) != COLUMNS:
         raise StudyError(f"{path}: its columns are {columns}, not {COLUMNS}; delete it and run snakemake again")
     try:
-        return [row | {"seed": int(row["seed"]), "value": float(row["value"])} for row in rows]
+        return [row | {"seed": int(row["seed"]), "value": float(row["value"])} for row in table.to_pylist()]
     except (TypeError, ValueError) as error:
         raise StudyError(f"{path}: damaged ({error}); delete it and run snakemake again") from None
 

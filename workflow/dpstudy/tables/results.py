@@ -43,16 +43,11 @@ class Results:
     features: Paths = field(default_factory=dict)
 
     @classmethod
-    def read(cls, axes: Mapping[str, list[str]], summary_path: str | os.PathLike, **documents: Any) -> "Results":
-        """The results with the summary in the file `summary_path` (CSV or parquet)."""
-        return cls(axes, read_summary(summary_path), **documents)
-
-    @classmethod
     def open(
         cls, axes: Mapping[str, list[str]], summary_path: str, names: Mapping[str, list], files: Mapping
     ) -> "Results":
         """The results from a rule's input files, with the summary in a file; see `assemble`."""
-        return cls.read(axes, summary_path, **_documents(names, files))
+        return cls.assemble(axes, read_summary(summary_path), names, files)
 
     @classmethod
     def assemble(

@@ -195,8 +195,7 @@ def total_in_words(total: Mapping) -> str:
         )
         return f"{total_in_words(alone)} {beside}"
     runs = f"{total['cells']} cells, {total['seeds']} trained models"
-    bound = total["epsilon_of_proved"]
-    proved = "unknown" if bound is None else f"at most {upper_bound(bound)}" if bound > 0 else "0"
+    proved = _proved(total)
     accountant = f"δ = {upper_bound(total['delta'])}, {_accountant(total['accountant'])}"
     beside = _beside(total)
     if not total["unbounded"]:
@@ -205,6 +204,11 @@ def total_in_words(total: Mapping) -> str:
         f"{runs}: unbounded, since {total['unbounded']} of the cells have no proved guarantee; "
         f"without those, ε is {proved} ({accountant}).{beside}"
     )
+
+
+def _proved(total: Mapping) -> str:
+    bound = total["epsilon_of_proved"]
+    return "unknown" if bound is None else f"at most {upper_bound(bound)}" if bound > 0 else "0"
 
 
 def _beside(total: Mapping) -> str:
@@ -230,11 +234,9 @@ def spent_in_words(spent: dict | None, by_record: int = 0) -> str:
         return spent_in_words(spent) + beside
     if spent is None:
         return ""
-    bound = spent["epsilon_of_proved"]
-    worth = "unknown" if bound is None else f"at most {upper_bound(bound)}" if bound > 0 else "0"
     models = "1 model was" if spent["seeds"] == 1 else f"{spent['seeds']} models were"
     return (
-        f" With secure noise {models} trained so far, those that are gone included: together ε is {worth} "
+        f" With secure noise {models} trained so far, those that are gone included: together ε is {_proved(spent)} "
         f"({_accountant(spent['accountant'])})."
     )
 

@@ -87,7 +87,7 @@ def single_seed(study, *ends):
         write_json(path, content)
         cells.append(dict(zip(("dataset", "features", "entry", "epsilon"), name.split("/"), strict=True)))
         cells[-1] |= {"epsilon": name.rpartition("=")[2], "metrics": path}
-    write_summary(cells, study.summary, study.folder / "summary.parquet")
+    write_summary(cells, study.folder / "summary.csv", study.summary)
 
 
 @pytest.mark.parametrize("ends", [(-3, 1), ()])

@@ -7,7 +7,7 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_json
-from dpstudy.evaluation.summary import write_summary
+from dpstudy.evaluation.summary import read_summary, write_summary
 from dpstudy.tables.build import build_figure
 from dpstudy.tables.results import Results
 
@@ -42,7 +42,9 @@ def files(tmp_path):
 
 def build(files, folder, name="f", **changes):
     paths = [folder / f"{name}.{kind}" for kind in ("pdf", "png", "csv", "svg")]
-    build_figure(name, SPEC | changes, Results.read(AXES, files[0], ledgers=files[1], metrics=files[2]), *paths)
+    build_figure(
+        name, SPEC | changes, Results(AXES, read_summary(files[0]), ledgers=files[1], metrics=files[2]), *paths
+    )
     with open(paths[2], newline="") as file:
         return [path.read_bytes() for path in paths], list(csv.DictReader(file))
 

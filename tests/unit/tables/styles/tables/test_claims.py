@@ -10,7 +10,7 @@ import pytest
 from dpstudy.config.loading import load
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, write_json
-from dpstudy.evaluation.summary import cell_name, write_summary
+from dpstudy.evaluation.summary import cell_name, read_summary, write_summary
 from dpstudy.provenance.hashes import config_hash
 from dpstudy.tables.build import build_table
 from dpstudy.tables.claims.gather import gather
@@ -60,7 +60,7 @@ def results(tmp_path_factory):
                 ledgers[name], metrics[name] = folder / name / "ledger.json", folder / name / "metrics.json"
                 cells.append(cell | {"metrics": metrics[name]})
     write_summary(cells, folder / "summary.csv", folder / "summary.parquet")
-    return Results.read(AXES, folder / "summary.csv", ledgers=ledgers, metrics=metrics)
+    return Results(AXES, read_summary(folder / "summary.parquet"), ledgers=ledgers, metrics=metrics)
 
 
 def _ledger(entry, epochs, epsilon):

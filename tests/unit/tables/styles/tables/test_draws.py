@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from dpstudy.config.loading import load
 from dpstudy.core.files import write_json
-from dpstudy.evaluation.summary import cell_name, write_summary
+from dpstudy.evaluation.summary import cell_name, read_summary, write_summary
 from dpstudy.tables.build import build_table
 from dpstudy.tables.results import Results
 from dpstudy.tables.styles.tables.draws import STYLE
@@ -35,7 +35,7 @@ def drawn(tmp_path):
             write_json(folder / f"{split}.json", {"rows": 7 * subjects + number, "subjects": subjects, "classes": []})
         splits[dataset] = {split: folder / f"{split}.json" for split in ("train", "validation", "test")}
     write_summary(cells, tmp_path / "summary.csv", tmp_path / "summary.parquet")
-    return Results.read(AXES, tmp_path / "summary.csv", ledgers=ledgers, metrics=metrics, splits=splits)
+    return Results(AXES, read_summary(tmp_path / "summary.parquet"), ledgers=ledgers, metrics=metrics, splits=splits)
 
 
 def test_a_cell_is_the_mean_over_splits_and_its_interval_knows_how_many_persons_they_share(drawn, tmp_path):

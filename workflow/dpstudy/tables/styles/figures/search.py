@@ -53,16 +53,6 @@ class Point:
     values: tuple[float, ...]
     failed: int
 
-    @property
-    def median(self) -> float | None:
-        """The median value; None where every trial failed."""
-        return statistics.median(self.values) if self.values else None
-
-    @property
-    def best(self) -> float | None:
-        """The best value; None where every trial failed."""
-        return max(self.values, default=None)
-
 
 @dataclass(frozen=True)
 class View:
@@ -97,7 +87,8 @@ def _rows(panels: list[dict], views: list[View]):
         cells = (panel.get("title", panel["by"]), panel["by"], search["label"], search["dataset"], search["epsilon"])
         for point in view.points:
             trials = len(point.values) + point.failed
-            yield (*cells, point.value, trials, point.failed, point.median, point.best)
+            ends = (of(point.values) if point.values else None for of in (statistics.median, max))
+            yield (*cells, point.value, trials, point.failed, *ends)
 
 
 def _points(by: str, search: dict, trials: Mapping[str, str | os.PathLike]) -> tuple[Point, ...]:

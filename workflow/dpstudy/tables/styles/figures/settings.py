@@ -19,6 +19,7 @@ from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
 from dpstudy.evaluation.metrics import metric_of, names
 from dpstudy.tables.bars import BARS, bar, factors, lengths
 from dpstudy.tables.chance import chance_level, draw_chance
+from dpstudy.tables.checks import check_cell
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.keys import EPSILON, NAMES, TEXT, mapping, several
 from dpstudy.tables.palette import COLOURS, MARKERS
@@ -206,11 +207,9 @@ def _check(where: str, spec: dict, study: Study) -> None:
             raise StudyError(f"{at}: give it 'features' and 'entries', or 'cells' that say their x")
         if ("cells" in line) != ("cells" in spec["series"][0]):
             raise StudyError(f"{at}: some series have 'cells' that say their x; give them to all")
-        cells = [cell_path(line | part) for part in _parts(line)]
-        for name in cells:
-            if name not in study.cells:
-                raise StudyError(f"{at}: the study has no cell {name}")
-            if cells.count(name) > 1:
+        parts = [line | part for part in _parts(line)]
+        for name in (check_cell(at, part, study) for part in parts):
+            if [*map(cell_path, parts)].count(name) > 1:
                 raise StudyError(f"{at}: names the cell {name} twice")
     stated = "cells" in spec["series"][0]
     if stated and len({panel["x"] for panel in spec["panels"]}) > 1:
