@@ -70,6 +70,11 @@ def by_part(events: Sequence[Event]) -> list[tuple[Event, ...]]:
     return [tuple(replace(event, part=None) for event in events if event.part in (None, part)) for part in parts]
 
 
+def finite(epsilon: float | None) -> float | None:
+    """The epsilon as a ledger has it: None where there is no bound, or an infinite one."""
+    return epsilon if epsilon is not None and math.isfinite(epsilon) else None
+
+
 def _smallest(bounds: dict[str, float]) -> float | None:
     return min((value for value in bounds.values() if math.isfinite(value)), default=None)
 

@@ -9,6 +9,8 @@ ITERATED, LOCAL, EXPONENTIAL = IteratedGaussian.name, LocalSensitivity.name, Exp
 TRUNCATED = "truncated-poisson"
 SAMPLINGS = ("none", "poisson", TRUNCATED, "shuffle")
 PARTS = ("train", "validation")
+# What a ledger says of each event, in this order; the rest stands in its `params`, where there is some.
+_STATED = ("name", "mechanism", "noise_multiplier", "sensitivity", "count", "sampling", "sampling_rate")
 
 
 @dataclass(frozen=True)
@@ -130,15 +132,7 @@ class Event:
 
     def to_json(self) -> dict:
         """The event as a mapping for ledger.json (`events`); trials are recorded around it."""
-        content = {
-            "name": self.name,
-            "mechanism": self.mechanism,
-            "noise_multiplier": self.noise_multiplier,
-            "sensitivity": self.sensitivity,
-            "count": self.count,
-            "sampling": self.sampling,
-            "sampling_rate": self.sampling_rate,
-        }
+        content = {key: getattr(self, key) for key in _STATED}
         params: dict = {}
         if self.epochs is not None:
             params["epochs"] = self.epochs
@@ -156,14 +150,9 @@ class Event:
         """The inverse of `to_json`."""
         fields = {key: value for key, value in content.items() if key != "params"}
         params = content.get("params", {})
-        return cls(
-            **fields,
-            epochs=params.get("epochs"),
-            secret_order=params.get("order") == "secret",
-            largest=params.get("largest_batch"),
-            units=params.get("units"),
-            part=params.get("part"),
-        )
+        beside = {key: params.get(key) for key in ("epochs", "units", "part")}
+        beside |= {"secret_order": params.get("order") == "secret", "largest": params.get("largest_batch")}
+        return cls(**fields, **beside)
 
 
 def unamplified(events: Iterable[Event]) -> bool:

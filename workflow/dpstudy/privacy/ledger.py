@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from dpstudy import __version__
-from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.accounting import certify, finite
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import TRUNCATED, Event, unamplified, unproved
 from dpstudy.privacy.iteration import share_within
@@ -80,7 +80,7 @@ def build_ledger(
         "epsilon": epsilon if proved else None,
         "accountant": proved.accountant if proved else "none",
         "epsilon_by": (
-            {name: _finite(value) for name, value in proved.epsilon_by.items()}
+            {name: finite(value) for name, value in proved.epsilon_by.items()}
             if proved
             else dict.fromkeys(("exact", "pld", "rdp", "zcdp"))
         ),
@@ -115,10 +115,6 @@ def _iteration_caveat(events: Sequence[Event], secret: bool, budget: Budget) -> 
         f"{budget.epsilon}; what is certified is the epsilon of the worst one, in the last batch, under zero-out "
         f"adjacency. {kept}."
     )
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def check_releases(events: Sequence[Event], drawn: Mapping[str, int]) -> None:

@@ -1,7 +1,6 @@
 """Conversion of events to and from ledgers, in which the events of repeated runs are nested in one event."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from dpstudy.privacy.events import Event
 
@@ -41,8 +40,4 @@ def flat(events: Sequence[Mapping]) -> list[dict]:
 
 def from_ledger(events: Sequence[Mapping]) -> tuple[Event, ...]:
     """The events in a ledger's list, the inverse of `to_ledger`."""
-    released = []
-    for event in flat(events):
-        trials = event.pop("trials")
-        released.append(replace(Event.from_json(event), trials=trials))
-    return tuple(released)
+    return tuple(map(Event.from_json, flat(events)))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpstudy.privacy.accountants import RDP
-from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.accounting import certify, finite
 from dpstudy.privacy.events import PARTS, Event, known_to_renyi, pure, unamplified
 from dpstudy.privacy.ledger_events import from_ledger
 from dpstudy.privacy.renyi import RDP_ORDERS, converted, rdp_curve, rdp_epsilon
@@ -36,10 +36,10 @@ def total(ledgers: Sequence[tuple[dict, int]], delta: float, same_parts: bool = 
         "delta": delta,
         "cells": len(ledgers),
         "seeds": sum(seeds for _, seeds in ledgers),
-        "epsilon": None if unbounded else _finite(epsilon),
+        "epsilon": None if unbounded else finite(epsilon),
         "accountant": accountant,
         "unbounded": unbounded,
-        "epsilon_of_proved": _finite(epsilon),
+        "epsilon_of_proved": finite(epsilon),
         "adjacencies": _all(ledger["adjacency"] for ledger, _ in proved),
         "noise": _all(ledger["noise"] for ledger, _ in proved),
         "not_accounted": _all(sentence for ledger, _ in proved for sentence in ledger["not_accounted"]),
@@ -92,7 +92,3 @@ def _composed_with_selections(proved: Sequence[tuple[dict, int]], delta: float, 
     else:
         sums = [sum(times * np.maximum(*(curve(run, part) for part in PARTS)) for run, times in runs.items())]
     return max(converted(RDP_ORDERS, np.asarray(curve_sum), delta) for curve_sum in sums), RDP
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
