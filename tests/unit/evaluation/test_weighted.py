@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from dpstudy.core.errors import StudyError
 from dpstudy.evaluation import weighted
 
 
@@ -33,5 +32,3 @@ def test_people_are_drawn_whole_and_as_many_as_there_are():
     assert (weights.reshape(500, 10, 3)[:, :, 0].sum(1) == 10).all()
     alone = weighted.resamples(30, 500)
     assert (alone.sum(1) == 30).all() and (weighted.resamples(30, 500) == alone).all()
-    with pytest.raises(StudyError, match="no records"):
-        weighted.resamples(0, 10)

@@ -6,7 +6,6 @@ import numpy as np
 
 OTHERS = "others"
 UNKNOWN = "unknown"  # an empty cell of the table
-SMALL = ("merge", "withhold")
 
 
 def members(

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from dpstudy.core.errors import StudyError
-
 _ROUNDING = 1e-12
 
 
@@ -66,12 +64,7 @@ def resamples(n: int, count: int, subjects: np.ndarray | None = None) -> np.ndar
 
     Args:
         subjects: (n,) whose each record is: people are drawn, not pictures. None: records are.
-
-    Raises:
-        StudyError: there are no records.
     """
-    if not n:
-        raise StudyError("evaluation: the split has no records; give it some in `splits`")
     drawn = np.random.default_rng([0, count, n])
     number = np.arange(n) if subjects is None else np.unique(subjects.astype(str), return_inverse=True)[1]
     units = int(number.max()) + 1

@@ -8,7 +8,6 @@ from dpstudy.core.errors import StudyError
 from dpstudy.tables.published import ARCHITECTURES, published_rows
 
 Layer = tuple[str, tuple[int, ...]]  # conv (filters, kernel, stride, padding), pool (kernel, stride), full (units)
-CLASSES = 10
 _PAPER = "tramer2021"
 _SHAPES = {  # of one record
     "End-to-end CNN (MNIST and Fashion-MNIST)": (1, 28, 28),

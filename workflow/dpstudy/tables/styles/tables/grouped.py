@@ -28,16 +28,11 @@ _HEADER_COLUMNS = 2  # method, epochs
 
 
 def _table(name: str, spec: dict, results: Results) -> Printed:
-    table = lay_grouped(name, spec, results)
+    epsilons = sorted(spec.get("epsilons", results.axes["epsilons"]), key=lambda epsilon: epsilon != "inf")
+    table = lay_out(name, spec | {"epsilons": epsilons}, results)
     best = best_cells(table)
     rows = (_csv_row(row, cell, table, *best) for row in table.rows for cell in row.cells)
     return Printed(CSV_HEADER, rows, latex=to_latex(table))
-
-
-def lay_grouped(name: str, spec: dict, results: Results) -> Table:
-    """The content of the table, with the column of epsilon = inf first; see `lay_out`."""
-    epsilons = spec.get("epsilons", results.axes["epsilons"])
-    return lay_out(name, spec | {"epsilons": sorted(epsilons, key=lambda epsilon: epsilon != "inf")}, results)
 
 
 def best_cells(table: Table) -> tuple[set[Cell], set[Cell]]:
