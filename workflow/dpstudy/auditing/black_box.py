@@ -231,6 +231,5 @@ def _listed(tried: Tried, parameters) -> dict:
     """One setting as it stands in black-box.json."""
     settings = tried.setting.of(parameters)
     values = {key: getattr(settings, key) for key in ("learning_rate", "clipping_norm", "steps")}
-    return {"canary": tried.canary, **{key: value for key, value in values.items() if value is not None}} | {
-        "distance": tried.distance
-    }
+    known = {key: value for key, value in values.items() if value is not None}
+    return {"canary": tried.canary, **known, "distance": tried.distance}

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import count
+from itertools import count, groupby
 from types import ModuleType
 
 import numpy as np
@@ -214,15 +214,8 @@ def _log_ratio(event: Event, full: np.ndarray) -> np.ndarray:
 
 def _steps(transcript, with_all: Sequence, with_none: Sequence) -> Iterator[list[tuple]]:
     """The tensors of one release at a time: (name, noisy, query of all, query of none)."""
-    step, parts = None, []
-    for (name, at, _, noisy), everybody, nobody in zip(transcript, with_all, with_none, strict=True):
-        if step not in (None, (name, at)):
-            yield parts
-            parts = []
-        step = name, at
-        parts.append((name, noisy, everybody, nobody))
-    if parts:
-        yield parts
+    for _, parts in groupby(zip(transcript, with_all, with_none, strict=True), lambda part: part[0][:2]):
+        yield [(name, noisy, everybody, nobody) for (name, _, _, noisy), everybody, nobody in parts]
 
 
 def per_canary(products: np.ndarray, canaries: int, dim: int) -> np.ndarray:

@@ -224,11 +224,8 @@ def plan(parameters: Parameters, problem: Problem) -> Plan:
 
 def _unit_events(parameters: Parameters, problem: Problem) -> tuple[Event, ...]:
     """The events before calibration: with a noise multiplier of 1 each (published), or a total mu of 1 (improved)."""
-    steps, rows, gradients = (
-        parameters.total_steps(problem),
-        parameters.gram_rows(problem),
-        parameters.gradient_sum(problem),
-    )
+    steps, gradients = parameters.total_steps(problem), parameters.gradient_sum(problem)
+    rows = parameters.gram_rows(problem)
     gram = rows.products
     if parameters.variant == "published":
         return (

@@ -80,8 +80,7 @@ class TrainingSet:
 def prepare(batches, parameters: Parameters, problem: Problem) -> TrainingSet:
     """Read (features, labels) batches; non-finite records become zero and take no part."""
     records = Records.of(batches, problem, parameters.picked)
-    drawn, placed = parameters.batch_size != "full", parameters.sampling == "shuffle"
-    units = units_of(batches, records.rows, problem, drawn, placed)
+    units = units_of(batches, records.rows, problem, parameters.picked, parameters.sampling == "shuffle")
     return TrainingSet(records, units, private_normalisation.shared_sums(records, parameters.normalisation, problem))
 
 

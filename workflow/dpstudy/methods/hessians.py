@@ -22,21 +22,13 @@ from dpstudy.methods.sufficient_statistics import mirror
 def class_hessians(records: Records, weights: Array, loss: str, classes: range) -> np.ndarray:
     """(len(classes), d, d) blocks at (m, d) `weights`, without a bias: float32, or float64 where sums are exact."""
     curvatures = _Curvatures(records, weights, loss)
-
-    def curvature(block: Block) -> Array:
-        return curvatures(block, classes)
-
-    return _weighted_grams(records, len(classes), curvature)
+    return _weighted_grams(records, len(classes), lambda block: curvatures(block, classes))
 
 
 def shared_hessian(records: Records, weights: Array) -> np.ndarray:
     """(d, d) sum over all classes of the softmax blocks: the weight of record i is 1 - sum_j p_ij^2."""
-    curvatures = _Curvatures(records, weights, "softmax")
-
-    def curvature(block: Block) -> Array:
-        return curvatures(block, range(len(weights))).sum(0)[None]
-
-    return _weighted_grams(records, 1, curvature)[0]
+    curvatures, classes = _Curvatures(records, weights, "softmax"), range(len(weights))
+    return _weighted_grams(records, 1, lambda block: curvatures(block, classes).sum(0)[None])[0]
 
 
 def flat_hessian(records: Records, curvature: float) -> np.ndarray:

@@ -41,7 +41,6 @@ from dpstudy.privacy.noise import NoiseSource
 from dpstudy.schema.hyperparameters import Hyperparameters, setting
 
 GRADIENT = "gradient"
-ORDERS = ("public", "secret")
 ROUNDED = (
     "Steps are contractions but for rounding: in float32 one took two iterates further apart by up to 5e-6 of what one "
     "record moves them, in what was tried, and over many steps this adds up."

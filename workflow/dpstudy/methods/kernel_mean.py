@@ -230,11 +230,8 @@ def fit(data: TrainingSet, parameters: Parameters, problem: Problem, plan: Plan,
     """Train the projection, release one seed's class sums and make a classifier of them."""
     projection = None
     if stage := _stage(parameters, problem):
-        projection = (
-            PROJECTIONS[parameters.projection]
-            .fit(data.projected_from, stage.parameters, stage.problem, stage.plan, source)
-            .model
-        )
+        method = PROJECTIONS[parameters.projection]
+        projection = method.fit(data.projected_from, stage.parameters, stage.problem, stage.plan, source).model
     mapping = feature_map(parameters, problem, data, projection)
     released = release(data, mapping, parameters, problem, plan, source)
     return Fit(finite(_METHOD, _model(released, mapping, parameters, problem, plan, data.public)))

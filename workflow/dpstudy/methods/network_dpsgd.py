@@ -331,8 +331,7 @@ def prepare(
     # Full batches too: copies are drawn for micro-batches of one size, and ranks ask for records of their own.
     records = Records.of(mine, problem, picked=True, tensors=True)
     rows = mine.rows if dealt else records.rows
-    drawn, placed = parameters.batch_size != "full", parameters.sampling == "shuffle"
-    units = units_of(batches, rows, problem, drawn, placed)
+    units = units_of(batches, rows, problem, parameters.picked, parameters.sampling == "shuffle")
     sums = private_normalisation.shared_sums(records, parameters.normalisation, problem)
     scaled = constants(scaling, problem.shape) if scaling else None
     return TrainingSet(records, rows, units, dealt, sums, start=public, scaled=scaled)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,19 +23,6 @@ HELD_OUT = 0.1  # of the records
 RIDGES = tuple(10 ** (-half / 2) for half in range(2, 17))  # 0.1 to 1e-8, of records of norm 1
 _STEPS_A_RIDGE = 10  # the training with each ridge starts at the weights of the one before
 _SMALLEST = 1e-30
-
-
-@dataclass(frozen=True)
-class _Pass:
-    """The results of one pass over the records, some of which are held out from the gradient.
-
-    Attributes:
-        gradient: (m, d), of the mean loss over the records that are not left out.
-        loss: the mean over those that are; 0 where there are none.
-    """
-
-    gradient: Array
-    loss: float
 
 
 def train(
@@ -58,7 +44,7 @@ def train(
     weights, least, chosen = head.start(records), math.inf, RIDGES[0]
     for ridge in RIDGES:
         weights = _descend(records, head, preconditioner.ridged(ridge), ridge, weights, _STEPS_A_RIDGE, out)
-        loss = _one_pass(records, head, weights, out).loss
+        _, loss = _one_pass(records, head, weights, out)
         if not loss < least:
             break
         least, chosen = loss, ridge
@@ -84,8 +70,8 @@ def _descend(
 ) -> Array:
     ahead, momentum = weights, 1.0
     for step in range(1, steps + 1):
-        gradient = _one_pass(records, head, ahead, out).gradient + ridge * ahead
-        moved = ahead - preconditioner(gradient)
+        gradient, _ = _one_pass(records, head, ahead, out)
+        moved = ahead - preconditioner(gradient + ridge * ahead)
         if float(((ahead - moved) * (moved - weights)).sum()) > 0:
             momentum = 1.0
         next_momentum = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
@@ -95,7 +81,11 @@ def _descend(
     return weights
 
 
-def _one_pass(records: Records, head: Head, weights: Array, out: np.ndarray) -> _Pass:
+def _one_pass(records: Records, head: Head, weights: Array, out: np.ndarray) -> tuple[Array, float]:
+    """(m, d) gradient of the mean loss over the records that are not left `out`, and the mean loss over those that are.
+
+    The latter is 0 where none are.
+    """
     total = records.place.zeros(*weights.shape, dtype="float64")
     start, loss, counted = 0, 0.0, 0.0
     for block in records.blocks():
@@ -112,7 +102,7 @@ def _one_pass(records: Records, head: Head, weights: Array, out: np.ndarray) -> 
         residual = residual * place_of(residual).array(shares * ~left, "float32")
         total += residual @ block.features
     gradient = total / max(1, counted)
-    return _Pass(records.place.array(gradient, "float32"), float(loss) / max(1, int(out.sum())))
+    return records.place.array(gradient, "float32"), float(loss) / max(1, int(out.sum()))
 
 
 def _losses(residual: Array, block: Block, head: Head) -> np.ndarray:

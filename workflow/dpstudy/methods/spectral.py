@@ -101,12 +101,11 @@ def solve_ridge(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarr
     Raises:
         StudyError: the system is singular.
     """
-    columns = right.astype(np.float64).T
     try:
         factor = cho_factor(_ridged(matrix, ridge), lower=True, overwrite_a=True, check_finite=False)
-        return _finite_rows(cho_solve(factor, columns, check_finite=False))
+        return _finite_rows(cho_solve(factor, right.astype(np.float64).T, check_finite=False))
     except LinAlgError:
-        return _by_lu(matrix, ridge, columns)
+        return solve_square(matrix, ridge, right)
 
 
 def solve_square(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarray:
@@ -115,12 +114,8 @@ def solve_square(matrix: np.ndarray, ridge: float, right: np.ndarray) -> np.ndar
     Raises:
         StudyError: the system is singular.
     """
-    return _by_lu(matrix, ridge, right.astype(np.float64).T)
-
-
-def _by_lu(matrix: np.ndarray, ridge: float, columns: np.ndarray) -> np.ndarray:
     factor = lu_factor(_ridged(matrix, ridge), overwrite_a=True, check_finite=False)
-    return _finite_rows(lu_solve(factor, columns, check_finite=False))
+    return _finite_rows(lu_solve(factor, right.astype(np.float64).T, check_finite=False))
 
 
 def _finite_rows(solution: np.ndarray) -> np.ndarray:
