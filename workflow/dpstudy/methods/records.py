@@ -145,8 +145,9 @@ class Records:
     @classmethod
     def of(cls, batches: Iterable, problem: Problem, picked: bool = False, tensors: bool = False) -> Records:
         """The records of batches, by `read` with the public facts of a problem; sums of `tensors` are float32."""
-        read, counted = (problem.classes, problem.positives, picked), (problem.averaged, problem.class_weights)
-        return cls.read(batches, *read, tensors, None if tensors else problem.capacity, *counted)
+        shares: dict = {"averaged": problem.averaged, "class_weights": problem.class_weights}
+        capacity = None if tensors else problem.capacity
+        return cls.read(batches, problem.classes, problem.positives, picked, tensors, capacity=capacity, **shares)
 
     @property
     def bound(self) -> float:
