@@ -143,7 +143,8 @@ def _public_features(
     ids: list[str] = []
     for entry in progress(manifest["shards"], f"features of {manifest['dataset']}"):
         records = shards.read_shard(folder, entry["file"], manifest)
-        assert records.images is not None  # its manifest says so
+        if records.images is None:
+            raise StudyError(f"{folder}: {entry['file']} has no images, though its manifest says so")
         rows = np.flatnonzero(np.fromiter((name in chosen for name in records.ids), bool, len(records)))
         for start in range(0, len(rows), _BATCH):
             part = records.images[rows[start : start + _BATCH]]

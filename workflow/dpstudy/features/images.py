@@ -35,7 +35,8 @@ def iterate(folder: str | os.PathLike, kept: Sequence[str | os.PathLike] = ()) -
     keep = kept_ids(kept, manifest) if kept else None
     for entry in manifest["shards"]:
         records = data.read_shard(folder, entry["file"], manifest)
-        assert records.images is not None  # its manifest says so
+        if records.images is None:
+            raise StudyError(f"{folder}: {entry['file']} has no images, though its manifest says so")
         pixels = np.ascontiguousarray(records.images.transpose(0, 3, 1, 2)).reshape(len(records), -1)
         facts = records.subjects, records.groups, tuple(manifest["shape"]), tuple(manifest["classes"])
         table = FeatureTable(records.ids, pixels, records.labels, *facts, records.counts)
