@@ -118,7 +118,7 @@ def test_the_start_is_de_duplicated_and_its_network_checked(finished):
 def test_a_mistake_is_said_once(finished):
     """What a process of several finds wrong is the job's own sentence. The last test here: its cell stays unmade."""
     config = copy.deepcopy(FINE)
-    config["methods"]["pair"]["learning_rate"] = 1e38
+    config["methods"]["pair"] |= {"learning_rate": 1e38, "clipping_norm": 1e6}
     finished.write_config(config)
     result = finished.snakemake("results/cells/digits/pixels/pair/eps=2/metrics.json")
     assert result.returncode

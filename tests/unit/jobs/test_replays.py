@@ -231,8 +231,8 @@ def test_thresholds_by_counts_without_noise_are_found(monkeypatch):
 def test_the_best_by_scores_without_noise_is_found(noise, monkeypatch):
     scores, made, before = [], paid_repeats._Run, paid_repeats.Tuning.score
 
-    def scored(self, model):
-        scores.append(before(self, model))
+    def scored(self, model, problem):
+        scores.append(before(self, model, problem))
         return scores[-1]
 
     monkeypatch.setattr(paid_repeats.Tuning, "score", scored)
