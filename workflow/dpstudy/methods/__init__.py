@@ -117,7 +117,8 @@ def fit(
 
     Raises:
         StudyError: unknown method or hyper-parameter, an unreachable epsilon, labels out of range; whatever else of the
-            arguments is not as said here; or a package that the method needs is not installed.
+            arguments is not as said here; a package that the method needs is not installed; or training diverged: its
+            noise is spent then, another try spends as much again, and no budget log adds them up here.
     """
     run = importlib.import_module("dpstudy.methods.api").fit  # by name: a cell's code does not include it
     with extras.named(f"method {name!r}"):
