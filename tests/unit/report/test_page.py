@@ -239,6 +239,13 @@ def test_events_within_events():
     assert "It repeats: fit: gaussian mechanism, noise multiplier 2 (sensitivity 1), released once" in text
 
 
+def test_groups_that_take_turns_are_told():
+    event = {"name": "gradient", "mechanism": "gaussian", "noise_multiplier": 2, "sensitivity": 1, "count": 3}
+    event |= {"sampling": "poisson", "sampling_rate": 0.4, "params": {"bands": 4}}
+    said = "3 times, each time in 4 steps on Poisson samples with rate 0.4, of 4 groups of units in turn"
+    assert said in event_in_words(event)
+
+
 def test_a_bounded_total():
     total = TOTAL | {"unbounded": 0, "epsilon": 12.3}
     assert total_in_words(total | {"epsilon_of_proved": 12.3}).startswith(

@@ -80,7 +80,8 @@ class Rows(Subjects):
     Args:
         present: which canaries.
         problem: says how many rows and positive labels a canary has.
-        blank: the others' rows stay, and contribute nothing (zero-out adjacency); else they are not there.
+        blank: the others' rows stay, and contribute nothing (zero-out adjacency, or so that places are the same in all
+            runs); else they are not there.
         records: features (canaries, d) and classes (canaries,) of the canaries; None: canary i has feature i alone.
     """
 
@@ -174,7 +175,8 @@ def trained(game: Game, present: np.ndarray, source: NoiseSource, records=None):
         present: (canaries,) who takes part.
         records: as of `Rows`.
     """
-    rows = Rows(present, game.problem, game.adjacency == "zero-out", records or game.records)
+    placed = game.adjacency == "zero-out" or any(event.bands for event in game.plan.events)  # groups are drawn by place
+    rows = Rows(present, game.problem, placed, records or game.records)
     data = game.module.prepare(rows, game.parameters, game.problem, **game.beside)
     return game.module.fit(data, game.parameters, game.problem, game.plan, source)
 

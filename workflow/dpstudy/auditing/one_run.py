@@ -13,12 +13,14 @@ import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from dpstudy.auditing.canaries import Game, trained
 from dpstudy.auditing.tapes import EnoughError, Replay
 from dpstudy.core.errors import StudyError
+from dpstudy.methods.banded import BandedReleases
 from dpstudy.privacy.audit import guessed, guesses_to_make
 from dpstudy.privacy.gaussian import mu_of
 from dpstudy.privacy.noise import NoiseSource
@@ -29,40 +31,57 @@ _SPREAD = 2.0  # of pixels
 _HELD = 1 << 30  # numbers: 4 GB
 
 
-class _Steps(list):
-    """A transcript that keeps the first step of a release, and of the others their sum alone."""
+class _Sums:
+    """Sums of gradients over steps, tensor by tensor, from their releases or the queries behind these.
 
-    def __init__(self, name: str):
-        super().__init__()
-        self._name, self._at = name, None
+    Args:
+        parameters: of the method; where noise is correlated over steps, rows of releases mix several of them.
+    """
+
+    def __init__(self, parameters: Any):
+        bands = getattr(parameters, "bands", 1)
+        self._mixed = bands > 1
+        self._releases = BandedReleases(bands, parameters.carried if self._mixed else 0.0)
         self.totals: dict[str, np.ndarray] = {}
+
+    def add(self, tensor: str, row: np.ndarray) -> None:
+        """Add the next row of a tensor."""
+        name = tensor.rpartition(" ")[0] if self._mixed else tensor
+        self.totals[name] = self.totals.get(name, 0.0) + self._releases.estimate(row.astype(np.float64), name)
+
+
+class _Steps(list):
+    """A transcript that keeps the first of the releases called `name`, and of all of them the sums alone."""
+
+    def __init__(self, name: str, sums: _Sums):
+        super().__init__()
+        self._name, self._at, self.sums = name, None, sums
 
     def append(self, entry) -> None:
         """Take note of (name, step, tensor, what was released)."""
         name, step, tensor, noisy = entry
         if name == self._name:
             self._at = step if self._at is None else self._at
-            self.totals[tensor] = self.totals.get(tensor, 0.0) + noisy.astype(np.float64)
+            self.sums.add(tensor, noisy)
             if step != self._at:
                 return
         super().append(entry)
 
 
-class _FirstStep(Replay):
-    """A tape that ends with the first step of a release."""
+class _First(Replay):
+    """A tape that ends with the first of the releases called `name`."""
 
-    def __init__(self, run: NoiseSource, name: str):
+    def __init__(self, run: NoiseSource, name: str, sums: _Sums):
         super().__init__(run)
-        self._name, self._at = name, None
-        self.parts: list[np.ndarray] = []
+        self._name, self._at, self.sums = name, None, sums
 
     def released(self, name, query, std, step=0, tensor="", symmetric=False):
-        """What was released in the run; keeps the queries of the first step."""
+        """What was released in the run; keeps the queries of the first release."""
         if name == self._name:
             self._at = step if self._at is None else self._at
             if step != self._at:
                 raise EnoughError
-            self.parts.append(np.array(query).ravel())
+            self.sums.add(tensor, query)
         return super().released(name, query, std, step, tensor, symmetric)
 
 
@@ -112,9 +131,9 @@ def play_once(
     present = rng.random(canaries) < 0.5
     source = NoiseSource(mode, "audit", *key)
     event = max(game.plan.events, key=lambda event: event.count)  # the steps; what normalises comes once
-    source.transcript = _Steps(event.name)
+    source.transcript = steps = _Steps(event.name, _Sums(game.parameters))
     trained(game, present, source, (images, classes))
-    total = _flat(source.transcript.totals.values())
+    total = _flat(steps.sums.totals.values())
     if canaries * len(total) > _HELD:
         raise StudyError(
             f"audit.canaries: {canaries} gradients of {len(total)} numbers do not fit into memory; at most "
@@ -126,11 +145,11 @@ def play_once(
 
 
 def _alone(game: Game, number: int, run: NoiseSource, name: str, records) -> list[np.ndarray]:
-    """What one canary adds to the first step, tensor by tensor."""
-    tape, who = _FirstStep(run, name), np.arange(game.canaries) == number
+    """What one canary adds to the first step that it takes part in, tensor by tensor."""
+    tape, who = _First(run, name, _Sums(game.parameters)), np.arange(game.canaries) == number
     with suppress(EnoughError):
         trained(game, who, tape, records)
-    return tape.parts
+    return list(tape.sums.totals.values())
 
 
 def _evidence(gradients: np.ndarray, mean_step: np.ndarray) -> np.ndarray:

@@ -145,6 +145,8 @@ def _stepped(value: Values, n: int, classes: int, labels: int, records: int) -> 
         steps = max(1, round(value("epochs") / rate))  # type: ignore[operator]
     elif value("noise_multiplier") is None or value("steps") is not None:
         steps = value("steps")  # type: ignore[assignment]
+    if (bands := int(value("bands") or 1)) > 1:  # type: ignore[call-overload]
+        rate, steps = bands * batch / n, steps and -(-steps // bands)
     sampling = "none" if rate == 1 else "poisson"
     if value("largest_batch"):
         sampling = "truncated-poisson"

@@ -12,13 +12,13 @@ from typing import ClassVar, Literal
 from dpstudy.core.arrays import add_scaled
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import private_normalisation
+from dpstudy.methods.banded import BandedReleases
 from dpstudy.methods.checks import finite
 from dpstudy.methods.gradients import CLIPPINGS, LOSSES, Head, clipped_sum
 from dpstudy.methods.optimisers import ExponentialAverage, TailAverage, make_optimiser
 from dpstudy.methods.private_normalisation import ChannelSums
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.methods.records import Records
-from dpstudy.methods.releases import released_array
 from dpstudy.methods.sampling import units_of_steps
 from dpstudy.methods.schedule import GRADIENT, LENGTH, Schedule, gradient_sum, plan, prepared_by, spent
 from dpstudy.methods.units import Units, units_of
@@ -39,7 +39,7 @@ ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Parameters(Schedule):
     """Hyper-parameters of first-order training, besides those of `Schedule`."""
 
@@ -102,14 +102,14 @@ def fit(
     weights = head.start(records)
     optimiser = make_optimiser(parameters.optimiser, parameters.step_size(problem), parameters.momentum, weights)
     steps, divisor = parameters.total_steps(problem), parameters.gradient_divisor(problem)
-    stops = parameters.stops(steps)
+    stops, releases = parameters.stops(steps), BandedReleases(parameters.bands, parameters.carried)
     average: TailAverage | ExponentialAverage | None = TailAverage(steps) if parameters.average else None
     if parameters.moving_average:
         average = ExponentialAverage(parameters.moving_average, weights)
     for step, index in enumerate(units_of_steps(parameters, problem, data.units, source), start=1):
         gradient = clipped_sum(records, weights, head, index)
         if plan.events:
-            gradient = released_array(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
+            gradient = releases.released(source, GRADIENT, gradient, plan.noise[GRADIENT], step)
         gradient /= divisor
         if parameters.weight_decay:
             add_scaled(gradient, weights, parameters.weight_decay)

@@ -14,7 +14,7 @@ import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -140,7 +140,7 @@ ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Parameters(Schedule):
     """Hyper-parameters of DP-SGD for networks, besides those of `Schedule`."""
 
@@ -220,7 +220,7 @@ class Parameters(Schedule):
         None,
         "Record gradients pass public maps before they are clipped, made of what the network does with noise whose "
         "spectrum is that of photographs (DP-KFC); not around layers whose weights are standardised.",
-        keyed=False,  # where there is none: see __repr__
+        keyed=False,  # where there is none: see Schedule.__repr__
     )
     devices: int = setting(
         1,
@@ -231,6 +231,7 @@ class Parameters(Schedule):
     )
 
     METHOD: ClassVar[str] = "network_dpsgd"
+    LATER: ClassVar[tuple[str, ...]] = (*Schedule.LATER, "preconditioning")
 
     def __post_init__(self):
         super().__post_init__()
@@ -249,12 +250,6 @@ class Parameters(Schedule):
             raise StudyError("network_dpsgd: preconditioning is for all layers; leave `trained` out")
         if self.preconditioning and self.optimiser == "adam":
             raise StudyError("network_dpsgd: preconditioning goes with optimiser sgd or momentum")
-
-    def __repr__(self) -> str:
-        """The text that keys the noise of `fit`; without preconditioning it is that of versions that had none."""
-        values = [f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr]
-        values += [f"preconditioning={self.preconditioning!r}"] if self.preconditioning else []
-        return f"Parameters({', '.join(values)})"
 
     @property
     def head_steps(self) -> int:
@@ -352,6 +347,8 @@ def fit(
     """
     ranks = current()
     run = NetworkRun(data, parameters, problem, source, ranks)
+    if parameters.bands > 1:
+        keeper = None  # a checkpoint would hold private sums of the last steps
     if parameters.sampling == "shuffle" and source.mode == "secure":
         keeper = (
             None  # the rest of an epoch's permutation is lost with the process: a new one could take a record twice

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from dpstudy.methods import private_normalisation
+from dpstudy.methods.banded import BandedReleases
 from dpstudy.methods.moving_average import MovingAverage
 from dpstudy.methods.network_check import check_network
 from dpstudy.methods.network_start import begin, choose_trained
@@ -17,7 +18,6 @@ from dpstudy.methods.problem import Plan, Problem
 from dpstudy.methods.ranks import Ranks
 from dpstudy.methods.record_gradients import RecordGradients, zeros
 from dpstudy.methods.record_sums import clipped_for
-from dpstudy.methods.releases import released_array
 from dpstudy.methods.schedule import GRADIENT, gradient_sum
 from dpstudy.models import networks, preconditioned
 from dpstudy.models.lora import merged
@@ -69,6 +69,7 @@ class NetworkRun:
             name: make_optimiser(parameters.optimiser, parameters.step_size(problem), parameters.momentum, value)
             for name, value in self._weights.items()
         }
+        self._releases = BandedReleases(parameters.bands, parameters.carried)
         self._step_size, self._steps = parameters.step_size(problem), parameters.total_steps(problem)
         decay = parameters.moving_average
         self._average = MovingAverage(decay, self._weights) if decay else None
@@ -131,7 +132,7 @@ class NetworkRun:
         if plan.events and self._ranks.first:
             std = plan.noise[GRADIENT]
             gradients = {
-                name: released_array(source, GRADIENT, gradient, std, self.done, name)
+                name: self._releases.released(source, GRADIENT, gradient, std, self.done, name)
                 for name, gradient in gradients.items()
             }
         gradients = {name: self._own_step(name, gradient.float()) for name, gradient in gradients.items()}

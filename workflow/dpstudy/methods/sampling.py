@@ -54,6 +54,22 @@ def batches(
             yield index[index < rows] if at is None else at(index)
 
 
+def grouped_batches(
+    rows: int, rate: float, bands: int, steps: int, source: NoiseSource, took: Callable[[int, int], None]
+) -> Iterator[np.ndarray]:
+    """Yield the row indices of `steps` batches, each from the next of `bands` groups of rows, by Poisson at this rate.
+
+    The group of a row is drawn at random, independently of the others': none moves where another one comes or goes.
+    """
+    group = source.sampling("groups").integers(bands, size=rows)
+    members, generator = [np.flatnonzero(group == number) for number in range(bands)], source.sampling("batches")
+    for step in range(steps):
+        of_group = members[step % bands]
+        taken = of_group[generator.random(len(of_group), dtype=np.float64) < rate]
+        took(len(taken), len(of_group))
+        yield taken
+
+
 def _shuffled(rows: int, size: int, steps: int, generator: AnyGenerator) -> Iterator[np.ndarray]:
     per_epoch = max(1, rows // size)
     for step in range(steps):
@@ -70,7 +86,10 @@ def units_of_steps(
 
     Who takes part is counted, for the ledger to be held against it.
     """
-    rate = schedule.rate(problem)
+    rate, took = schedule.rate(problem), partial(source.took, GRADIENT)
+    if schedule.bands > 1:
+        steps, rate = schedule.total_steps(problem), schedule.group_rate(problem)
+        return map(units.rows, grouped_batches(units.count, rate, schedule.bands, steps, source, took))
     drawn = batches(
         units.count,
         rate,
@@ -79,7 +98,7 @@ def units_of_steps(
         source.sampling("batches") if rate < 1.0 else None,
         problem.n,
         schedule.largest_batch,
-        partial(source.took, GRADIENT),
+        took,
         units.at,
     )
     return map(units.rows, drawn)

@@ -1,7 +1,7 @@
 """The noisy steps of first-order methods: their hyper-parameters, their number, and their noise."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import ClassVar, Literal
 
@@ -66,10 +66,24 @@ class Schedule(Hyperparameters):
         least=1,
     )
     normalisation: Normalisation | None = setting(None, "Private data normalisation first (tramer2021 Algorithm 2).")
+    bands: int = setting(
+        1,
+        "Steps over which noise is correlated, so that each takes back noise of earlier ones (a banded matrix "
+        "mechanism); a unit takes part in every bands-th step only. Not with secure noise, and without checkpoints.",
+        least=1,
+        keyed=False,  # where it is 1: see __repr__
+    )
     # changes no result, so it is not part of the text that keys the noise of `fit`
     curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
 
     METHOD: ClassVar[str] = ""
+    LATER: ClassVar[tuple[str, ...]] = ("bands",)  # settings that earlier versions did not have
+
+    def __repr__(self) -> str:
+        """The text that keys the noise of `fit`; without later settings it is that of versions that had none."""
+        shown = [each for each in fields(self) if each.repr]
+        shown += [each for each in fields(self) if each.name in self.LATER and getattr(self, each.name) != each.default]
+        return f"Parameters({', '.join(f'{each.name}={getattr(self, each.name)!r}' for each in shown)})"
 
     def __post_init__(self):
         super().__post_init__()
@@ -86,6 +100,13 @@ class Schedule(Hyperparameters):
                 f"{method}: largest_batch {self.largest_batch}: is for Poisson batches, and at least batch_size "
                 f"({self.batch_size})"
             )
+        if self.bands > 1 and (self.batch_size == "full" or self.sampling != "poisson" or self.largest_batch):
+            raise StudyError(f"{method}: bands {self.bands}: is for Poisson batches without largest_batch")
+
+    @property
+    def carried(self) -> float:
+        """The momentum of the optimiser, 0 of one without."""
+        return self.momentum if self.optimiser == "momentum" else 0.0
 
     @property
     def picked(self) -> bool:
@@ -103,6 +124,22 @@ class Schedule(Hyperparameters):
         if self.batch_size > problem.n:
             raise StudyError(f"{self.METHOD}: batch_size {self.batch_size} exceeds the {problem.n} training records")
         return self.batch_size / problem.n
+
+    def group_rate(self, problem: Problem) -> float:
+        """The sampling rate within the group of units that a step draws from: all units, or one of `bands` groups.
+
+        Raises:
+            StudyError: groups are smaller than batches.
+        """
+        rate = self.rate(problem)
+        if self.bands == 1 or self.batch_size == "full":
+            return rate
+        if self.bands * self.batch_size > problem.n:
+            raise StudyError(
+                f"{self.METHOD}: bands {self.bands} x batch_size {self.batch_size} exceed the {problem.n} training "
+                "records, each of which takes part in every bands-th step at most"
+            )
+        return self.bands * self.batch_size / problem.n
 
     def total_steps(self, problem: Problem) -> int:
         """T, the number of noisy releases.
@@ -143,8 +180,14 @@ def plan(parameters: Schedule, problem: Problem) -> Plan:
         check_softmax(parameters.METHOD, problem, "set loss: sigmoid for several")
     rate, steps, total = parameters.rate(problem), parameters.total_steps(problem), gradient_sum(parameters, problem)
     facts = {"steps": steps, "sampling_rate": rate, "learning_rate_applied": parameters.step_size(problem)}
+    parameters.group_rate(problem)  # refused without noise too
     if not problem.noised:
         return Plan((), {GRADIENT: 0.0}, facts)
+    if parameters.bands > 1 and problem.secure:
+        raise StudyError(
+            f"{parameters.METHOD}: bands {parameters.bands}: mixes sums of several steps, which are then not exact, as "
+            "noise: secure needs them; set bands: 1"
+        )
     if parameters.sampling == "shuffle" and rate < 1.0:
         single_records(parameters.METHOD, problem, "sampling: shuffle")
     fixed = _fixed_events(parameters, problem)
@@ -177,6 +220,9 @@ def _gradients(parameters: Schedule, problem: Problem, scale: float, steps: int)
     sampling: dict = {"sampling": "none" if rate == 1.0 else "poisson", "sampling_rate": rate}
     if largest is not None:
         sampling |= {"sampling": TRUNCATED, "largest": largest, "units": problem.n}
+    if parameters.bands > 1:  # of one group of units, once in as many steps
+        rate, steps = parameters.group_rate(problem), math.ceil(steps / parameters.bands)
+        sampling = {"sampling": "none" if rate == 1.0 else "poisson", "sampling_rate": rate, "bands": parameters.bands}
     return gradient_sum(parameters, problem).event(GRADIENT, scale, steps, **sampling)
 
 
@@ -212,7 +258,7 @@ def spent(plan: Plan, step: int) -> tuple[Event, ...]:
     return tuple(
         replace(
             event,
-            count=step,
+            count=math.ceil(step / (event.bands or 1)),
             epochs=None if event.epochs is None else math.ceil(event.epochs * step / event.count),
         )
         if event.name == GRADIENT

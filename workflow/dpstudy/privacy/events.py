@@ -36,6 +36,8 @@ class Event:
         secret_order: of "iterated-gaussian": which batch a unit is in was drawn uniformly and is never released.
         part: "train" or "validation", where only that part of the private records is touched; each unit is in one, by a
             hash of its own.
+        bands: each unit is in one of so many groups, which take turns, and noise is correlated over a turn
+            (methods/banded.py): `count` turns, in each of which a unit takes part at most once; None: no groups.
         trials: the event belongs to a run that is made a secret number of times, geometric with this mean, of which the
             best run alone is released; None: it is released as it stands.
     """
@@ -53,6 +55,7 @@ class Event:
     units: int | None = None
     part: str | None = None
     trials: float | None = None
+    bands: int | None = None
 
     def __post_init__(self):
         if self.mechanism not in MECHANISMS:
@@ -76,6 +79,8 @@ class Event:
         cut, units = self.largest, self.units
         if cut is not None and units is not None and cut < self.sampling_rate * units * (1 - 1e-9):
             raise ValueError(f"event {self.name!r}: batches are cut below their expected size, where no bound is known")
+        if self.bands is not None and not (self.bands > 1 and self.sampling in ("none", "poisson")):
+            raise ValueError(f"event {self.name!r}: bands must be more than one, of Poisson batches or whole groups")
         if self.part not in (None, *PARTS):
             raise ValueError(f"event {self.name!r}: unknown part {self.part!r}, one of {PARTS}")
         if self.trials is not None and not self.trials >= 1:
@@ -138,6 +143,8 @@ class Event:
             params["epochs"] = self.epochs
         if self.largest is not None:
             params |= {"largest_batch": self.largest, "units": self.units}
+        if self.bands is not None:
+            params["bands"] = self.bands
         params |= self.kind.params(self)
         if self.part is not None:
             params["part"] = self.part
@@ -150,7 +157,7 @@ class Event:
         """The inverse of `to_json`."""
         fields = {key: value for key, value in content.items() if key != "params"}
         params = content.get("params", {})
-        beside = {key: params.get(key) for key in ("epochs", "units", "part")}
+        beside = {key: params.get(key) for key in ("epochs", "units", "part", "bands")}
         beside |= {"secret_order": params.get("order") == "secret", "largest": params.get("largest_batch")}
         return cls(**fields, **beside)
 

@@ -104,6 +104,12 @@ def event_in_words(event: dict) -> str:
 def _sampling(event: dict) -> str:
     part = event.get("params", {}).get("part")
     split = f" of the {part} split" if part else ""
+    if bands := event.get("params", {}).get("bands"):
+        rate = upper_bound(event["sampling_rate"])
+        return (
+            f"each time in {bands} steps on Poisson samples{split} with rate {rate}, of {bands} groups of units in "
+            "turn, with noise correlated over as many steps"
+        )
     if event["sampling"] == "none":
         return f"each time on all records{split}"
     if event["mechanism"] == "iterated-gaussian":
