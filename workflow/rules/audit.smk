@@ -3,8 +3,7 @@
 
 rule audit_cell:
     input:
-        train=ask(training.training_manifests, "cell"),
-        tuning=ask(training.trials_of, "cell"),
+        files=ask(training.audit_files, "cell"),
         code=ask(code.cell_code, "cell", script="audit_cell"),
     output:
         paths.AUDIT,

@@ -56,6 +56,15 @@ def test_the_likelihood_ratio_is_that_of_the_planned_mu(case, facts):
     assert present.mean() - absent.mean() == pytest.approx(mu**2, abs=6 * mu * math.sqrt(2 / 1500) + 2 * error * mu**2)
 
 
+@pytest.mark.parametrize("name", ["least_squares", "kernel_mean"])
+def test_canaries_are_of_classes_that_count_in_full(name):
+    settings = {"projection": "none", "frequencies": 16} if name == "kernel_mean" else {}
+    played = game(name, settings, class_weights=(0.1, *[1.0] * 10))
+    present, absent = play(played, 1500)
+    mu = math.sqrt((present.var() + absent.var()) / 2)
+    assert mu == pytest.approx(composed_mu(played.plan.events), rel=6 / math.sqrt(6000))
+
+
 def test_several_labels_reach_their_sensitivity_too():
     played = game("least_squares", {}, positives=3)
     present, absent = play(played, 1500)

@@ -13,8 +13,10 @@ from torch.nn import functional
 from dpstudy import methods
 from dpstudy.core.errors import StudyError
 from dpstudy.methods import network_dpsgd
+from dpstudy.methods.network_run import NetworkRun
 from dpstudy.methods.preconditioning import Preconditioning, drawn, precondition
 from dpstudy.methods.problem import Problem
+from dpstudy.methods.ranks import current
 from dpstudy.methods.record_gradients import RecordGradients
 from dpstudy.models.preconditioned import Preconditioned, merged
 from dpstudy.privacy.budget import Budget
@@ -180,3 +182,41 @@ def test_what_it_cannot_do_is_said(changes, sentence):
 def test_a_network_without_a_plain_layer_is_told():
     with pytest.raises(StudyError, match="no plain linear layer or convolution"):
         precondition(nn.Sequential(nn.Flatten()), RULE, SHAPE, CLASSES)
+
+
+@pytest.mark.parametrize("mode", ["seeded", "secure"])
+def test_a_killed_training_goes_on_with_the_network_that_it_had(mode):
+    """Maps follow from the random start, which secure noise does not draw again."""
+    problem = Problem(24, SHAPE, CLASSES, Budget("8", 1e-3), secure=mode == "secure")
+    parameters = methods.parameters("network_dpsgd", OPTIONS | {"optimiser": "sgd", "micro_batch": 4})
+    rng = np.random.default_rng(4)
+    rows = rng.standard_normal((24, math.prod(SHAPE))).astype(np.float32), rng.integers(CLASSES, size=24)
+    data, plan = network_dpsgd.prepare([rows], parameters, problem), network_dpsgd.plan(parameters, problem)
+    kept, scores = [], []
+
+    class KilledError(Exception):
+        pass
+
+    class Keeper:
+        def load(self):
+            return kept[0] if kept else None
+
+        def due(self, done):
+            return True
+
+        def save(self, tensors, facts):
+            kept.append((tensors, facts))
+            raise KilledError
+
+    def note(step, model):
+        scores.append(model.scores(rows[0]))
+
+    options = {"monitor": note, "keeper": Keeper()}
+    few = replace(parameters, curve_points=2)
+    with pytest.raises(KilledError):
+        network_dpsgd.fit(data, few, problem, plan, NoiseSource(mode, "killed"), **options)
+    run = NetworkRun(data, few, problem, NoiseSource(mode, "killed"), current(), kept[0][1]["start"])
+    run.restore(*kept[0], NoiseSource(mode, "killed"))
+    np.testing.assert_allclose(run.model().scores(rows[0]), scores[0], atol=1e-4)
+    fitted = network_dpsgd.fit(data, few, problem, plan, NoiseSource(mode, "killed"), **options)
+    assert np.isfinite(fitted.model.scores(rows[0])).all()

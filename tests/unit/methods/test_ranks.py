@@ -49,9 +49,10 @@ def test_two_processes_train_as_one(options, tmp_path):
         np.testing.assert_allclose(first[name], value, atol=2e-5, err_msg=name)
 
 
-def test_with_secure_noise_too_they_end_alike(tmp_path):
+@pytest.mark.parametrize("options", [AUGMENTED, {"preconditioning": {}, "optimiser": "sgd"}])
+def test_with_secure_noise_too_they_end_alike(options, tmp_path):
     """Start, batches, augmentation and noise come from the operating system, once for both."""
-    (first, drew), (second, idle) = shared(tmp_path, "secure", AUGMENTED)
+    (first, drew), (second, idle) = shared(tmp_path, "secure", options)
     assert drew == {"gradient": 3} and idle == {}
     for name, value in first.items():
         np.testing.assert_array_equal(value, second[name], err_msg=name)

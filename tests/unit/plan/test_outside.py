@@ -9,12 +9,14 @@ from dpstudy.config.locations import records_of
 from dpstudy.plan import sources
 from dpstudy.plan.outside import (
     FLOOR_CHOSEN,
+    IMAGENET_SCALED,
     KEPT_NUMBERS,
     inherited_choices,
     is_chosen,
     is_planted,
     kept_numbers,
     outside_ledger,
+    scaled_by_own,
 )
 from dpstudy.privacy.spending import BOOK
 from tests.unit.plan.conftest import study_with
@@ -153,3 +155,17 @@ def test_each_part_of_joined_features_has_its_sentence():
     alone = [outside_ledger(study, name, None, []) for name in ("lite", "raw")]
     assert told == alone[0] + alone[1] and len(told) == 2
     assert "trained on imagenet-1k" in told[0] and "printed channel means" in told[1]
+
+
+@pytest.mark.parametrize(
+    ("reader", "options", "told"),
+    [
+        ("imagenet", {"extractor": "pixels", "scaling": "imagenet"}, True),
+        ("imagenet32", {"extractor": "timm", "model": "resnet50", "scaling": "model"}, True),
+        ("imagenet", {"extractor": "pixels", "scaling": "unit"}, False),
+        ("imagenet", {"extractor": "timm", "model": "resnext29-cifar", "scaling": "model"}, False),
+        ("cifar", {"extractor": "pixels", "scaling": "imagenet"}, False),
+    ],
+)
+def test_a_private_imagenet_that_is_scaled_by_its_own_constants_is_told(reader, options, told):
+    assert scaled_by_own({"reader": reader}, options) == ([IMAGENET_SCALED] if told else [])

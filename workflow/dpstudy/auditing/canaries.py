@@ -49,7 +49,7 @@ class Game:
         problem: whose first features are the canaries' own.
         plan: what the method releases of that problem.
         canaries: how many take part in one training: as many as the problem has features, or classes, or one.
-        beside: further arguments of `prepare` (public points).
+        beside: further arguments of `prepare` (public points, weights to start from).
         records: as of `Rows`.
         sees_model: the attacker is given the returned model alone, of a linear method.
     """
@@ -91,18 +91,35 @@ class Rows(Subjects):
         if records is None:
             features = np.zeros((len(index), problem.dim), np.float32)
             features[np.arange(len(index)), index] = _AMPLITUDE
-            labels = np.zeros(len(features), np.int64)
+            labels = np.full(len(features), heaviest(problem)[0])
         else:
             features, labels = records[0][index], records[1][index]
         features[~present[index]] = np.nan  # takes no part in anything; methods expect at least one row
         if not problem.exclusive:
             labels = np.zeros((len(features), problem.classes), np.int8)
-            labels[:, : problem.positives] = 1
+            labels[:, np.argsort(_weights(problem), kind="stable")[-problem.positives :]] = 1
         super().__init__([(features, labels)], index)
 
 
+def _weights(problem: Problem) -> np.ndarray:
+    """(classes,) what a record of each class counts for."""
+    return np.array(problem.class_weights[: problem.classes] or [1.0] * problem.classes)
+
+
+def heaviest(problem: Problem) -> np.ndarray:
+    """The classes whose records count for most: canaries of others would be weaker than a record can be."""
+    weights = _weights(problem)
+    return np.flatnonzero(weights == weights.max())
+
+
 def game_of(
-    name: str, parameters, problem: Problem, reads_public: bool = False, pack: int = PACK, sees_model: bool = False
+    name: str,
+    parameters,
+    problem: Problem,
+    reads_public: bool = False,
+    pack: int = PACK,
+    sees_model: bool = False,
+    start: str | None = None,
 ) -> Game:
     """The game on a method as a cell runs it, with the cell's n, classes and privacy budget.
 
@@ -114,6 +131,7 @@ def game_of(
         pack: how many canaries take part in one training, where features stay apart: a number that no other axis of a
             release has. The more, the more runs a second, unless steps decompose matrices.
         sees_model: as of `Game`.
+        start: the file of weights that a network's training starts from, as of its `prepare`.
 
     Raises:
         StudyError: a model alone is to be attacked of a method whose weights no feature has to itself.
@@ -129,11 +147,13 @@ def game_of(
     records: tuple[np.ndarray, np.ndarray] | None = None
     if getattr(module, "AUDITED_BY_CLASS", False) and problem.exclusive:
         canaries, dim = problem.classes, problem.classes + _BESIDE
+        problem = replace(problem, class_weights=())  # of classes that count for less a canary would tell less
         records = _AMPLITUDE * np.eye(canaries, dim, dtype=np.float32), np.arange(canaries)
     if dim is not None:
         problem = replace(problem, shape=(dim, 1, 1) if len(problem.shape) == 3 else (dim,))
     points = np.random.default_rng(0).uniform(-1, 1, (_PUBLIC_POINTS, problem.dim)).astype(np.float32)
-    beside = {"public": points} if reads_public else {}
+    beside: dict[str, object] = {"public": points} if reads_public else {}
+    beside |= {"start": start} if start else {}
     plan = module.plan(parameters, problem)
     return Game(module, parameters, problem, plan, canaries, beside, records, sees_model)
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from dpstudy.auditing.canaries import Game, trained
-from dpstudy.auditing.tapes import EnoughError, Replay
+from dpstudy.auditing.canaries import Game, heaviest, trained
+from dpstudy.auditing.tapes import Attacked, EnoughError, Replay
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.banded import BandedReleases
 from dpstudy.privacy.audit import guessed, guesses_to_make
@@ -127,9 +127,9 @@ def play_once(
     rng = NoiseSource("seeded", "audit", *key).sampling("coins")
     game = replace(game, canaries=canaries)
     images = _SPREAD * rng.standard_normal((canaries, game.problem.dim)).astype(np.float32)
-    classes = rng.integers(game.problem.classes, size=canaries)
+    classes = rng.choice(heaviest(game.problem), size=canaries)
     present = rng.random(canaries) < 0.5
-    source = NoiseSource(mode, "audit", *key)
+    source = Attacked(mode, "audit", *key)
     event = max(game.plan.events, key=lambda event: event.count)  # the steps; what normalises comes once
     source.transcript = steps = _Steps(event.name, _Sums(game.parameters))
     trained(game, present, source, (images, classes))

@@ -5,14 +5,29 @@ None of them is ever given records: canaries only.
 
 import numpy as np
 
+from dpstudy.methods.private_normalisation import MEAN, SQUARE
 from dpstudy.privacy.noise import NoiseSource
+
+_WHO = ("batches", "groups", "order", MEAN, SQUARE)  # draws of who takes part in a release, or when
 
 
 class EnoughError(Exception):
     """Stops a training once all releases that the attacker looks at are made."""
 
 
-class Watched(NoiseSource):
+class Attacked(NoiseSource):
+    """The noise source of an attacked run: what tells nothing of records can be drawn again by its replays.
+
+    In mode "secure" noise and who takes part are the system's; a network's start and copies are of seeded streams: an
+    attacker who replays the run with another start would look for gradients that nobody has.
+    """
+
+    def sampling(self, name):
+        """The generator of what is drawn."""
+        return super().sampling(name) if name in _WHO else self._stream("sampling", name)
+
+
+class Watched(Attacked):
     """The noise source of the attacked run, which stops after release number `last` where that is given."""
 
     transcript: list[tuple[str, int, str, np.ndarray]]
@@ -37,7 +52,7 @@ class Watched(NoiseSource):
         return noisy
 
 
-class Replay(NoiseSource):
+class Replay(Attacked):
     """A noise source that returns the attacked run's releases and keeps the exact queries behind them.
 
     Every record takes part in every sample.
@@ -67,7 +82,7 @@ class Replay(NoiseSource):
 
     def sampling(self, name):
         """A generator whose samples include every record; other draws are the run's own."""
-        return Everybody(super().sampling(name))
+        return Everybody(self._stream("sampling", name))
 
 
 class Everybody:

@@ -11,6 +11,7 @@ from dpstudy.config.public_points import reads_public
 from dpstudy.config.tuned import pays
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
+from dpstudy.jobs.training import own_problem
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.audit import REFUTED, certified_verdict, highest
 from dpstudy.schema.methods import hyperparameters
@@ -18,6 +19,7 @@ from dpstudy.schema.reading import check
 from dpstudy.tuning.trials import best_trial
 
 _log = logging.getLogger("dpstudy")
+CALIBRATED = "what calibrates scores afterwards was not attacked"
 
 
 def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: str) -> None:
@@ -43,15 +45,18 @@ def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: st
     if inputs.trials:
         hyper |= best_trial(inputs.trials, request.options["tuning"]["space"]).hyperparameters
     parameters = methods.parameters(request.options["method"], hyper)
-    facts = request.options["method"], parameters, problem, reads_public(request.options)
-    game = game_of(*facts, sees_model=options.get("sees") == "model")
+    poorer, plan = own_problem(request, inputs, parameters, problem)
+    facts = request.options["method"], parameters, poorer, reads_public(request.options)
+    game = game_of(*facts, sees_model=options.get("sees") == "model", start=inputs.start)
     shared = bool(request.options.get("shared_noise"))
     key = (request.cell.path,)
     if deep(game) and not shared:
         audits = one_run(game, options["canaries"], options["confidence"], request.noise, key)
     else:
         audits = attack(game, options["runs"], options["confidence"], request.noise, shared, key)
-    certified = None if shared else certify(game.plan.events, problem.budget.delta).epsilon
+    if poorer is not problem:
+        audits = [bound | {"statistic": f"{bound['statistic']}; {CALIBRATED}"} for bound in audits]
+    certified = None if shared else certify(plan.events, problem.budget.delta).epsilon
     sentence = certified_verdict(highest(audits), certified)
     _log.info("%s: %s", request.cell.path, sentence)
     if sentence.startswith(REFUTED):

@@ -18,6 +18,7 @@ from dpstudy.config.black_box_options import check_public
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.features import images
+from dpstudy.jobs.training import own_problem
 from dpstudy.privacy.audit import certified_verdict
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.provenance.hashes import config_hash
@@ -64,6 +65,7 @@ def _arena(request: CellRequest, inputs: CellInputs, options: dict) -> Arena:
         rng = source.sampling(canary)  # numpy's, since the source is seeded, which its hint cannot tell
         canaries[canary] = make_canary(canary, shown.features, shown.labels, shown.classes, rng)  # type: ignore[arg-type]
     method, parameters = methods.load(name), methods.parameters(name, hyperparameters(request.options))
+    problem, _ = own_problem(request, inputs, parameters, problem)  # attacks see uncalibrated scores
     key, beside = (request.cell.path, "black-box"), inputs.beside()
     return Arena(method, parameters, problem, features, labels, canaries, mode=request.noise, key=key, beside=beside)
 

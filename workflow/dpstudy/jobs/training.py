@@ -81,6 +81,15 @@ def method_of(request: CellRequest, inputs: CellInputs):
     return calibrated(method, options["calibration"], lambda: TrainingRows(inputs), thresholds)
 
 
+def own_problem(request: CellRequest, inputs: CellInputs, parameters, problem: Problem) -> tuple[Problem, Plan]:
+    """The problem of a cell's method alone, with less budget where scores are calibrated, and the plan of all."""
+    if request.options.get("calibration", PUBLIC) == PUBLIC:  # which releases nothing
+        return problem, methods.load(request.options["method"]).plan(parameters, problem)
+    method = method_of(request, inputs)
+    plan = method.plan(parameters, problem)
+    return method.own[0], plan
+
+
 def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]) -> None:
     """Train every seed, score the test split, and write model, run, scores, ledger and (if asked for) curve.
 

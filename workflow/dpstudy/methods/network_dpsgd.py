@@ -346,7 +346,6 @@ def fit(
     `keeper` has the checkpoint that training goes on from, and takes new ones.
     """
     ranks = current()
-    run = NetworkRun(data, parameters, problem, source, ranks)
     if parameters.bands > 1:
         keeper = None  # a checkpoint would hold private sums of the last steps
     if parameters.sampling == "shuffle" and source.mode == "secure":
@@ -354,6 +353,7 @@ def fit(
             None  # the rest of an epoch's permutation is lost with the process: a new one could take a record twice
         )
     kept = keeper.load() if keeper else None
+    run = NetworkRun(data, parameters, problem, source, ranks, kept[1].get("start") if kept else None)
     if kept:
         run.restore(*kept, source)
     elif data.scaled:

@@ -25,6 +25,7 @@ from dpstudy.models.network import NetworkModel
 from dpstudy.models.preconditioned import Preconditioned
 from dpstudy.privacy.noise import NoiseSource
 
+_INITIAL, _LOW_RANK = "initialisation", "low-rank layers"
 _WEIGHT, _AVERAGE, _OPTIMISER = "weight.", "average.", "optimiser."
 _PARTS = 8  # of a micro-batch: what is left of a batch is filled up to a multiple
 
@@ -37,22 +38,33 @@ class NetworkRun:
         parameters: of network_dpsgd.
         source: decides the random start.
         ranks: the processes that share the training.
+        start: as a checkpoint has it: what the random start was drawn with, which another process would draw anew.
 
     Attributes:
         records: under the normalisation, once there is one.
         done: steps taken.
     """
 
-    def __init__(self, data, parameters, problem: Problem, source: NoiseSource, ranks: Ranks):
+    def __init__(
+        self,
+        data,
+        parameters,
+        problem: Problem,
+        source: NoiseSource,
+        ranks: Ranks,
+        start: Mapping[str, int] | None = None,
+    ):
         records = data.records
         self.records, self.done = records, 0
         self._parameters, self._problem = parameters, problem
         self._most = (problem.n + 1) * problem.unit_records  # records, of one unit more than there are too
         shape = parameters.augmentation.window(problem.shape) if parameters.augmentation else problem.shape
-        self._network = initialised(parameters.network, replace(problem, shape=shape), source)
+        drawn = start or {name: int(source.sampling(name).integers(1 << 62)) for name in (_INITIAL, _LOW_RANK)}
+        self._start: Mapping[str, int] = ranks.agreed(drawn)
+        self._network = initialised(parameters.network, replace(problem, shape=shape), self._start[_INITIAL])
         if data.start is not None:
             begin(self._network, data.start, parameters.network, shape)
-        choose_trained(self._network, parameters.trained, int(source.sampling("low-rank layers").integers(1 << 62)))
+        choose_trained(self._network, parameters.trained, self._start[_LOW_RANK])
         if parameters.preconditioning:
             precondition(self._network, parameters.preconditioning, shape, problem.classes)
         self._network.to(records.place.device)
@@ -216,6 +228,7 @@ class NetworkRun:
             tensors |= {"center": self._center, "scale": self._scale}
         averaged = self._average.count if self._average else 0
         facts = {"done": self.done, "averaged": averaged, "made": source.made(), "micro_batch": self._micro_batch}
+        facts |= {"start": dict(self._start)}
         return tensors, facts
 
     def restore(self, tensors: Mapping[str, np.ndarray], facts: Mapping, source: NoiseSource) -> None:
@@ -235,10 +248,10 @@ class NetworkRun:
             self._average.count = facts["averaged"]
 
 
-def initialised(network: str, problem: Problem, source: NoiseSource) -> torch.nn.Module:
+def initialised(network: str, problem: Problem, seed: int) -> torch.nn.Module:
     """The network with random initial weights, which depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(source.sampling("initialisation").integers(1 << 62)))
+        torch.manual_seed(seed)
         return networks.build(network, problem.shape, problem.classes)
 
 

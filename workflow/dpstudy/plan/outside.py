@@ -20,6 +20,10 @@ FLOOR_CHOSEN = (
     "which was settled on with accuracies on CIFAR-10 in sight: the best of three on its test images, and again on "
     "5,000 of its training images. Where the private records are CIFAR-10's, that choice was not paid for."
 )
+IMAGENET_SCALED = (
+    "Inputs are scaled by the printed channel means and deviations of ImageNet's training images, which depend on the "
+    "private records."
+)
 DEFAULTS_CHOSEN = (
     "The default constants of {} were chosen with accuracies on {} in sight; where the private records are of such a "
     "set, that choice was not paid for."
@@ -53,7 +57,7 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
     sentences += words
     if options["extractor"] == "precomputed":
         sentences.append(FEATURES_BROUGHT)
-    scaled = [(part.get("model"), part["scaling"]) for part in parts]
+    scaled = _scalings(options)
     if any(scaling == "cifar" or (model, scaling) == ("resnext29-cifar", "model") for model, scaling in scaled):
         sentences.append(
             "Inputs are scaled by the printed channel means and deviations of CIFAR-10's training images, which depend "
@@ -62,6 +66,17 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
     for public in publics:
         sentences += _of_public(public, config)
     return list(dict.fromkeys(sentences))
+
+
+def _scalings(features: dict) -> list[tuple[str | None, str]]:
+    """(model, scaling) of each part of a feature set."""
+    return [(part.get("model"), part["scaling"]) for part in parts_of(features)]
+
+
+def scaled_by_own(dataset: dict, features: dict) -> list[str]:
+    """The ledger's sentence on inputs of a private ImageNet, as its readers bring it, scaled by its own constants."""
+    own = any(scaling in ("imagenet", "model") and model != "resnext29-cifar" for model, scaling in _scalings(features))
+    return [IMAGENET_SCALED] if own and dataset["reader"] in ("imagenet", "imagenet32") else []
 
 
 def kept_numbers(study: dict, dataset: str) -> list[str]:

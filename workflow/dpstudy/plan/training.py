@@ -13,7 +13,7 @@ from dpstudy.evaluation.on_training import ON_TRAINING, UNPAID
 from dpstudy.plan import paths
 from dpstudy.plan.code import cell_hash
 from dpstudy.plan.origin import origin_of
-from dpstudy.plan.outside import inherited_choices, kept_numbers, outside_ledger
+from dpstudy.plan.outside import inherited_choices, kept_numbers, outside_ledger, scaled_by_own
 from dpstudy.plan.publics import fit_points, kept_for, publics_of, start_files
 from dpstudy.plan.sources import facts, feature_files, feature_folder, record_names, scaling_of, training_splits
 from dpstudy.privacy.spending import BOOK
@@ -148,7 +148,8 @@ def not_accounted(study: dict, cell: Cell) -> list[str]:
     """Sentences on what a cell does outside its ledger."""
     start, options = start_of(study, cell), cell.options(study)
     outside = outside_ledger(study, cell.features, start, publics_of(study, cell.features, start))
-    inherited = inherited_choices(study["datasets"][cell.dataset], options)
+    dataset = study["datasets"][cell.dataset]
+    inherited = inherited_choices(dataset, options) + scaled_by_own(dataset, study["features"][cell.features])
     unpaid = [UNPAID] * is_scored_on_training(study)
     return [*outside, *inherited, *options.get("not_accounted", []), *unpaid]
 
@@ -179,7 +180,12 @@ def search_inputs(study: dict, cell: Cell) -> dict:
 def audit_inputs(study: dict, cell: Cell) -> dict:
     """The inputs of an audit with canaries, which reads manifests (public facts) only."""
     inputs = _inputs(study, cell, training_splits(study, cell.dataset), None)
-    return inputs | {"start": None, "trials": next(iter(trials_of(study, cell)), None)}
+    return inputs | {"trials": next(iter(trials_of(study, cell)), None)}
+
+
+def audit_files(study: dict, cell: Cell) -> list[str]:
+    """The files that an audit with canaries reads."""
+    return [*training_manifests(study, cell), *trials_of(study, cell), *starting_files(study, cell)]
 
 
 def black_box_inputs(study: dict, cell: Cell) -> dict:
