@@ -1,6 +1,7 @@
 """Specs of tables and figures: filling in defaults, and checks by their styles before anything runs."""
 
 import re
+from collections.abc import Mapping
 
 from dpstudy.core.errors import Mistakes, StudyError
 from dpstudy.data.bands import group_names
@@ -11,7 +12,7 @@ from dpstudy.tables.checks import check_selected
 from dpstudy.tables.keys import COMMON, rules
 from dpstudy.tables.labels import fill_labels
 from dpstudy.tables.style import Study, Style
-from dpstudy.tables.styles import names, style_of
+from dpstudy.tables.styles import names, style_of, table_style
 
 KINDS = ("tables", "figures")
 EACH = "each"
@@ -91,7 +92,24 @@ def check_specs(study: Study) -> None:
         for name, spec in study.config[kind].items():
             with mistakes.kept():
                 _check(f"{kind}.{name}", spec, style_of(kind, spec), study)
+    with mistakes.kept():
+        _check_judges(study.config["tables"])
     mistakes.tell()
+
+
+def _check_judges(tables: Mapping[str, dict]) -> None:
+    """Refuse two tables of one paper's claims, of which reports and recorded verdicts would have the first alone.
+
+    Raises:
+        StudyError: there are two.
+    """
+    first: dict[str, str] = {}
+    for name, spec in tables.items():
+        if table_style(spec).judges and first.setdefault(spec["paper"], name) != name:
+            raise StudyError(
+                f"tables.{name}: the claims of {spec['paper']} are judged by tables.{first[spec['paper']]} already; name "
+                "the data sets of both in one"
+            )
 
 
 def _check(place: str, spec: dict, style: Style, study: Study) -> None:
