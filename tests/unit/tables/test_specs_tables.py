@@ -228,3 +228,12 @@ def test_each_column_has_a_table_of_its_own_and_labels_where_they_say_more_than_
         captions(own, spec={key: value for key, value in spec.items() if key != "dataset"})
     with pytest.raises(StudyError, match=r"^tables\.by-sex\.column, .*: the style 'plain' does not take this key"):
         captions(own, spec={"column": "each", "dataset": "own"})
+
+
+def test_claims_of_a_paper_are_judged_by_one_table():
+    spec = {"style": "claims", "paper": "tramer2021", "counterparts": {"digits": {"dataset": "MNIST"}}}
+    spec |= {"roles": {"digits": {"linear": {"features": "pixels", "entry": "ls"}}}}
+    load(config({"one": spec}))
+    told = "tables.two: the claims of tramer2021 are judged by tables.one already; name the data sets of both in one"
+    with pytest.raises(StudyError, match=f"^{re.escape(told)}$"):
+        load(config({"one": spec, "two": spec}))
