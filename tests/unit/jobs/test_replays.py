@@ -26,6 +26,8 @@ FLAT, PICTURES = Layout((20,), 3), Layout((3, 8, 8), 3, scaling="unit")
 NETWORK = {"method": "network_dpsgd", "network": "wrn-10-1", "learning_rate": 0.1, "clipping_norm": 1.0, "epochs": 9}
 CASES = {
     **{name: (options, RECORD, FLAT) for name, options in METHODS.items() if name != "network"},
+    "correlated noise": (STEPS | {"batch_size": 4096, "bands": 16}, RECORD, FLAT),
+    "correlated noise, a network": (NETWORK | {"batch_size": 4, "bands": 3}, RECORD, PICTURES),
     "persons": (STEPS, RECORD | {"unit": "subject", "per_subject": 3}, FLAT),
     "several labels": (STEPS | {"loss": "sigmoid"}, RECORD | {"positives": 3}, Layout((20,), 5, multi_label=True)),
     "several labels, sums": (LEAST, RECORD | {"positives": 3}, Layout((20,), 5, multi_label=True)),
@@ -76,7 +78,7 @@ def run(case: str, noise: str = "secure", epsilon: str = "1") -> dict:
 
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_made_of_releases_alone_is_the_same_with_other_records(case):
-    found = run(case)
+    found = run(case, **({"noise": "seeded"} if "correlated" in case else {}))
     assert found == {"pairs": 4, "records": 12 if "network" in case else 64}
 
 

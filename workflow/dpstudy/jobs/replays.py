@@ -140,6 +140,8 @@ def shortened(options: Mapping[str, Any], per_subject: int = 1) -> dict[str, Any
         chosen["batch_size"] = min(most["batch_size"], chosen["batch_size"])
     if isinstance(chosen.get("largest_batch"), int):
         chosen["largest_batch"] = chosen["batch_size"]  # where a sample is not cut, what is done to one is not seen
+    if chosen.get("bands", 1) > 1:
+        chosen["bands"] = 2  # as many groups as batches leave room for
     if isinstance(chosen.get("start"), dict):
         chosen["start"] = {key: value for key, value in chosen["start"].items() if key != "sha256"}
     if isinstance(chosen.get("trained"), dict) and "head_first" in chosen["trained"]:
