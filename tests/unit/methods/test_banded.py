@@ -17,6 +17,7 @@ from dpstudy.methods.banded import BandedReleases, coefficients
 from dpstudy.methods.problem import Problem
 from dpstudy.methods.schedule import spent
 from dpstudy.privacy.budget import Budget
+from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.ledger import build_ledger, check_run
 from dpstudy.privacy.ledger_events import from_ledger
 from dpstudy.privacy.noise import NoiseSource
@@ -241,3 +242,13 @@ def test_what_cannot_go_with_bands_is_said(problem):
         first_order.plan(settings(bands=11), problem)
     with pytest.raises(StudyError, match="bands 4: mixes sums of several steps, .* set bands: 1"):
         first_order.plan(settings(), replace(problem, secure=True))
+
+
+@pytest.mark.parametrize("batch_size", [60, 20])
+def test_independent_accountants_agree_with_the_ledger(batch_size):
+    problem = Problem(N, (DIM,), CLASSES, Budget("2", 1e-5))
+    events = first_order.plan(settings(batch_size=batch_size), problem).events
+    ledger = build_ledger(events, problem.budget, n=N, unit="record", noise="seeded")
+    found = recertify(ledger, [{event.name: event.count for event in events}])
+    assert found["faults"] == [] and found["bounds"]["rdp"] >= 0.99 * ledger["epsilon"]
+    assert recertify(ledger | {"epsilon": ledger["epsilon"] / 1.2})["faults"]
