@@ -69,7 +69,8 @@ class Schedule(Hyperparameters):
     bands: int = setting(
         1,
         "Steps over which noise is correlated, so that each takes back noise of earlier ones (a banded matrix "
-        "mechanism); a unit takes part in every bands-th step only. Not with secure noise, and without checkpoints.",
+        "mechanism); a unit takes part in every bands-th step only. Not with secure noise, and without checkpoints; it "
+        "holds the gradients of so many steps twice.",
         least=1,
         keyed=False,  # where it is 1: see __repr__
     )

@@ -107,8 +107,8 @@ def _check_judges(tables: Mapping[str, dict]) -> None:
     for name, spec in tables.items():
         if table_style(spec).judges and first.setdefault(spec["paper"], name) != name:
             raise StudyError(
-                f"tables.{name}: the claims of {spec['paper']} are judged by tables.{first[spec['paper']]} already; name "
-                "the data sets of both in one"
+                f"tables.{name}: the claims of {spec['paper']} are judged by tables.{first[spec['paper']]} already; "
+                "name the data sets of both in one"
             )
 
 
