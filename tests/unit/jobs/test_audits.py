@@ -11,6 +11,7 @@ from dpstudy.jobs import audits
 from dpstudy.jobs.audits import audit_cell
 from dpstudy.jobs.training import method_of
 from dpstudy.privacy.accounting import certify
+from dpstudy.privacy.audit import CALIBRATED
 from dpstudy.privacy.noise import NoiseSource
 from tests.unit.tuning.conftest import inputs_of, request_of, rows, toy_features  # noqa: F401, fixtures
 
@@ -56,4 +57,4 @@ def test_of_a_calibrated_cell_the_method_has_its_own_noise(toy_features, tmp_pat
     assert of_game == {event.name: event.noise_multiplier for event in calibrated if event.name in of_game}
     content = read_json(path)
     assert content["epsilon_certified"] == certify(calibrated, problem.budget.delta).epsilon
-    assert all(bound["statistic"].endswith(audits.CALIBRATED) for bound in content["audits"])
+    assert all(bound["statistic"].endswith(CALIBRATED) for bound in content["audits"])

@@ -13,13 +13,12 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.jobs.training import own_problem
 from dpstudy.privacy.accounting import certify
-from dpstudy.privacy.audit import REFUTED, certified_verdict, highest
+from dpstudy.privacy.audit import CALIBRATED, REFUTED, certified_verdict, highest
 from dpstudy.schema.methods import hyperparameters
 from dpstudy.schema.reading import check
 from dpstudy.tuning.trials import best_trial
 
 _log = logging.getLogger("dpstudy")
-CALIBRATED = "what calibrates scores afterwards was not attacked"
 
 
 def audit_cell(request: CellRequest, inputs: CellInputs, options: dict, path: str) -> None:

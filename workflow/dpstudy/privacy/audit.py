@@ -20,6 +20,7 @@ _FINE = 1e-4  # precision of an epsilon that guesses prove
 
 ELSEWHERE = "not what this cell publishes: "  # prefix of audit.json's entries on what the cell does not publish
 REFUTED = "refuted"  # how a verdict begins that an attack found to be wrong
+CALIBRATED = "what calibrates its scores was not attacked"  # how a statistic of a calibrated cell ends
 OF_MODEL = "the published weights along what a canary adds to them"  # what an attack on a model alone looks at
 _REPLACED = 2  # an add/remove guarantee of epsilon allows replace-one so many times epsilon
 

@@ -6,7 +6,7 @@ Who is protected, how well and by what, and what is left out.
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 
-from dpstudy.privacy.audit import OF_MODEL, highest
+from dpstudy.privacy.audit import CALIBRATED, OF_MODEL, highest
 from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.tables.words import (
     bounds_in_words,
@@ -124,10 +124,13 @@ def _attacked(audit: Mapping | None) -> str:
     lower = highest(audit["audits"]) if audit else None
     if audit is None or lower is None:
         return "This cell was not attacked."
-    seen = "the published model alone" if audit["audits"][0]["statistic"] == OF_MODEL else "the training's own releases"
+    first = audit["audits"][0]
+    seen = "the published model alone" if first["statistic"].startswith(OF_MODEL) else "the training's own releases"
+    runs, one = first["runs"], first["bound"] == "one-run"
+    played = f"one run with {runs} canaries" if one else f"{runs} runs with a canary and as many without it"
+    but = f"; {CALIBRATED}" if first["statistic"].endswith(CALIBRATED) else ""
     return (
-        f"Attacks on {seen} show that ε is at least {lower_bound(lower, places=2)} "
-        f"({audit['audits'][0]['runs']} runs with a canary and as many without it): {audit['verdict']}"
+        f"Attacks on {seen} show that ε is at least {lower_bound(lower, places=2)} ({played}{but}): {audit['verdict']}"
     )
 
 
