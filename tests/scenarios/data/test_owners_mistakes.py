@@ -81,6 +81,21 @@ TOLD = {
         {"per_subject": 9, "contributions": "average", "subject_column": "path"},
         "each image is of another person",
     ),
+    "a word for all who are not known": (
+        value("patient", "somebody", slice(60, 120)),
+        {},
+        "'somebody' has 60 images, and nobody else more than",
+    ),
+    "a finding that no test person has": (
+        lambda table: [row.update({"mass": str(int(row["patient"] == "P1"))}) for row in table],
+        FINDINGS,
+        "no test record bears 'mass', so that such metrics as auc leave it out",
+    ),
+    "a class of all test persons": (
+        lambda table: [row.update({"label": "ab"[row["patient"] == "P1"]}) for row in table],
+        {},
+        "no test record bears 'b', so that such metrics as auc have no value; is `splits.test` too small?",
+    ),
     "patients as groups": (None, {"group_columns": ["patient"]}, "the groups 'patient' are 60"),
 }
 

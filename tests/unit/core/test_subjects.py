@@ -31,6 +31,7 @@ NOBODY = [
         "#WERT!",
         "#NV",
     ),
+    *("ANONYMIZED", "Anon", "ANONYMOUS^PATIENT", "De-identified", "REMOVED", "[redacted]", "XXX", "xxxx^XXXX"),
     *("-99", "-999.0", "nil", "(blank)", "TBD", "no id", "no-name"),
 ]
 SOMEBODY = [
@@ -47,6 +48,9 @@ SOMEBODY = [
     "N1",
     "é",
     "李",
+    "X",
+    "xx",
+    "ANON-17",
     "x?",
     "#17",
     "#A!7",
@@ -157,6 +161,25 @@ def test_rounded_numbers_are_no_names(table, tmp_path, long):
     options = table([*[f"P{row}" for row in range(58)], long, long])
     with pytest.raises(StudyError, match=r"row 58 .*'patient' is a long number that was rounded \(2 of 60 rows\)"):
         look_through("own", options, tmp_path, "1e-3")
+
+
+@pytest.mark.parametrize(("kind", "first"), [("float32", 2**24), ("float16", 2**11), ("float64", 2**53)])
+def test_numbers_that_parquet_holds_as_short_floats_are_no_names(table, tmp_path, kind, first):
+    """70,000,001 and 70,000,003 are one float of 32 bits: 120 persons were 16, without a word."""
+    few = np.repeat(np.arange(15), 4).astype(kind)
+    look_through("own", table(few, "parquet"), tmp_path, "1e-2")
+    options = table(np.append(few[2:], np.array([first, first + 1], kind)), "parquet")
+    words = r"row 58: .*'patient' is a long number that was rounded \(2 of 60 rows\)"
+    with pytest.raises(StudyError, match=words):
+        look_through("own", options, tmp_path, "1e-2")
+    content = parquet.read_table(tmp_path / "t.parquet")
+    images = [{"bytes": (tmp_path / name).read_bytes(), "path": name} for name in content.column("path").to_pylist()]
+    inside = content.drop_columns("path").append_column("image", pa.array(images))
+    parquet.write_table(inside.slice(0, 58), tmp_path / "inside-0.parquet")
+    parquet.write_table(inside.slice(58), tmp_path / "inside-1.parquet")
+    embedded = {key: value for key, value in options.items() if key != "path_column"}
+    with pytest.raises(StudyError, match=words):
+        look_through("own", embedded | {"table": "inside-*.parquet", "image_column": "image"}, tmp_path, "1e-2")
 
 
 def fit(subjects, per_subject=40):

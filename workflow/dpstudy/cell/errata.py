@@ -15,8 +15,8 @@ NUMBERED = (
     "epsilon holds only for neighbours that leave a gap there (erratum 1)"
 )
 MISSING = (
-    "a missing name in the subject column, such as `unknown` or `nan`, counted as one person: where there was one, the "
-    "persons behind it have no guarantee (erratum 2)"
+    "a missing name in the subject column, such as `unknown` or `nan`, or a number rounded to float32, counted as one "
+    "person: where there was one, the persons behind it have no guarantee (erratum 2)"
 )
 SMALL_DELTA = (
     "delta is below what the accountant of sampled batches can resolve: the epsilon is not proved, and the noise was "

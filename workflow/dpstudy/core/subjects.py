@@ -10,6 +10,11 @@ from dpstudy.core.text import composed
 _NOBODY = frozenset(
     "na nan nat none null nil blank tbd tba noid noname unknown unk missing undefined notavailable notknown "
     "notapplicable unidentified anonymous "
+    # what anonymisers write over a name
+    "anon anonym anonymized anonymised anonymouspatient anonymizedpatient anonymisedpatient anonpatient patientanon "
+    "deidentified deid deidentifiedpatient removed redacted deleted erased masked withheld suppressed "
+    "anonymisiert anonymisé anonymisée anonimizado anonimizada anónimo anónima anonimizzato anonimizzata anoniem "
+    "geanonimiseerd "
     "nodata notgiven notstated unbekannt inconnu inconnue desconocido desconocida sconosciuto sconosciuta "
     "desconhecido desconhecida onbekend okänd ukendt ukjent tuntematon nieznany nieznana neznámý neznámá ismeretlen "
     "bilinmiyor неизвестно неизвестный неизвестная невідомо άγνωστο 不明 未知 알수없음 미상".split()
@@ -17,9 +22,10 @@ _NOBODY = frozenset(
 # missing values' codes: of pandas, what it becomes as an integer of 32 and of 64 bits, and of statistics programs
 _CODES = frozenset(("-1", "-2147483648", "-9223372036854775808", "-9", "-99", "-999", "-9999", "-99999"))
 _OF_SPREADSHEETS = re.compile(r"#.*[!?]|#N/[AVD]|#NV", re.IGNORECASE)  # #REF!, #NAME?, #WERT! and the like
+_CROSSED_OUT = re.compile("x{3,}")
 _WHOLE = re.compile(r"(-?[0-9]+)\.0*")
 _ROUNDED = re.compile(r"[+-]?[0-9](\.[0-9]+)?[eE]\+[0-9]{2,}")  # how spreadsheets, and floats, write long numbers
-_EXACT = 2**53  # above it some whole numbers are no 64-bit floats
+EXACT = 2**53  # above it some whole numbers are no 64-bit floats
 
 
 def name_of(value: object) -> str:
@@ -44,11 +50,15 @@ def names_nobody(text: str) -> bool:
     """
     letters = "".join(filter(str.isalnum, composed(text))).casefold()
     return bool(
-        not letters or letters in _NOBODY or name_of(text) in _CODES or _OF_SPREADSHEETS.fullmatch(text.strip())
+        not letters
+        or letters in _NOBODY
+        or _CROSSED_OUT.fullmatch(letters)
+        or name_of(text) in _CODES
+        or _OF_SPREADSHEETS.fullmatch(text.strip())
     )
 
 
-def check_named(values: Iterable, where: Callable[[int], str], column: str = "", exact: int = _EXACT) -> None:
+def check_named(values: Iterable, where: Callable[[int], str], column: str = "", exact: int = EXACT) -> None:
     """Refuse rows without a subject's name: they would all be taken for one person.
 
     Args:

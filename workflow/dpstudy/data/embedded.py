@@ -48,7 +48,10 @@ class InParquet:
         parts = [read_text_table(path, others) for path in paths]
         place = paths[0] if len(paths) == 1 else paths[0].parent
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
-        self.table = TextTable(place, columns, sum(part.rows for part in parts))
+        exact: dict[str, int] = {}
+        for name, most in (pair for part in parts for pair in part.exact.items()):
+            exact[name] = min(most, exact.get(name, most))
+        self.table = TextTable(place, columns, sum(part.rows for part in parts), exact=exact)
         self._groups, rows = [], [0]
         for path in paths:
             footer = parquet.read_metadata(path)

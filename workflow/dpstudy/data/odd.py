@@ -7,22 +7,28 @@ import numpy as np
 from dpstudy.data.own import own_data
 from dpstudy.data.reader import Reader
 from dpstudy.data.records import Records, concatenate
+from dpstudy.data.splits import Parts
 
 _MANY_GROUPS = 30  # more are no groups that a table can compare
+_MANY_IMAGES, _FAR_MORE = 20, 5  # of one person, and how many times as many as anybody else's
 _MUCH_WHITE, _ALL = 0.5, 0.9  # of an image
 
 
-def odd(options: dict, reader: Reader) -> Iterator[str]:
+def odd(options: dict, reader: Reader, tested: Parts) -> Iterator[str]:
     """A sentence for each peculiarity of a data set.
 
     Args:
         options: the data set's entry in the config.
         reader: of it; nothing is looked at where it has no `known`.
+        tested: the rows of the test split.
     """
     if not hasattr(reader, "known"):
         return
-    records = concatenate([reader.known(pool) for pool in reader.pools])
+    pools = {pool: reader.known(pool) for pool in reader.pools}
+    records = concatenate(list(pools.values()))
     yield from _labels(records, reader.classes)
+    if held_out := [pools[pool].take(indices) for pool, indices in tested if pool in pools and len(indices)]:
+        yield from _tested(records, concatenate(held_out), reader.classes)
     yield from _persons(options, records)
     yield from _groups(records)
     if own_data(options["reader"]) and options.get("test_split") == "public" and "test" not in reader.pools:
@@ -45,21 +51,47 @@ def odd_look(options: dict, image: np.ndarray) -> Iterator[str]:
         yield "channels: 3, and the first image is grey; 1 takes a third of the time"
 
 
+def _borne(records: Records, classes: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """(m,) which classes no record bears, and which all of them do."""
+    counts = records.labels.sum(0) if records.multi_label else np.bincount(records.labels, minlength=len(classes))
+    return counts == 0, counts == len(records)
+
+
+def _named(classes: list[str], which: np.ndarray) -> str:
+    return ", ".join(repr(name) for name in np.array(classes, dtype=object)[which])
+
+
 def _labels(records: Records, classes: list[str]) -> Iterator[str]:
-    if records.multi_label:
-        borne = records.labels.sum(0)
-        never, always = borne == 0, borne == len(records)
-    else:
-        never, always = np.bincount(records.labels, minlength=len(classes)) == 0, np.zeros(len(classes), bool)
-    for which, words in ((never, "no record bears"), (always, "every record bears")):
+    never, always = _borne(records, classes)
+    for which, words in ((never, "no record bears"), (always & records.multi_label, "every record bears")):
         if which.any():
-            named = ", ".join(repr(name) for name in np.array(classes, dtype=object)[which])
+            named = _named(classes, which)
             yield f"{words} {named}, so that nothing is to be learned of it; is the spelling, or the column, right?"
 
 
+def _tested(records: Records, tested: Records, classes: list[str]) -> Iterator[str]:
+    """Classes that metrics leave out, which would else show when all is trained and paid for."""
+    never, always = _borne(tested, classes)
+    known = ~np.any(_borne(records, classes), axis=0)  # of the others it is said already
+    all_bear = always & known & tested.multi_label
+    without = "have no value" if (never | always).all() else "leave it out"
+    for which, words in ((never & known, "no test record bears"), (all_bear, "every test record bears")):
+        if which.any():
+            named = _named(classes, which)
+            yield f"{words} {named}, so that such metrics as auc {without}; is `splits.test` too small?"
+
+
 def _persons(options: dict, records: Records) -> Iterator[str]:
-    if records.subjects is not None and options.get("unit") == "subject" and options.get("per_subject", 1) > 1:
-        most = int(np.unique(records.subjects.astype(str), return_counts=True)[1].max())
+    if records.subjects is None or options.get("unit") != "subject":
+        return
+    names, images = np.unique(records.subjects.astype(str), return_counts=True)
+    rival, most = sorted([0, *images.tolist()])[-2:]
+    if most >= max(_MANY_IMAGES, _FAR_MORE * rival):
+        yield (
+            f"{str(names[images.argmax()])!r} has {most} images, and nobody else more than {rival}; if it is no "
+            "person, but stands for all who are not known, leave its rows out"
+        )
+    if options.get("per_subject", 1) > 1:
         if most == 1:
             yield "each image is of another person; is that what `subject_column` says?"
         elif most < options["per_subject"] and options.get("contributions") != "average":

@@ -60,7 +60,7 @@ def look_through(dataset: str, options: dict, data_root: Path, delta: str, numbe
                 images = reader.read(pool, np.zeros(1, np.int64)).images
                 sentences += [] if images is None else odd_look(options, images[0])
     check_delta(dataset, options | {"delta": delta}, _learned_from(reader, splits, options))
-    sentences += [in_both(pools), *odd(options, open_own(options, data_root))]
+    sentences += [in_both(pools), *odd(options, open_own(options, data_root), splits.get("test", []))]
     return [sentence for sentence in sentences if sentence]
 
 

@@ -5,15 +5,16 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import column_values, read_table
-from dpstudy.core.subjects import check_named, name_of
+from dpstudy.core.subjects import EXACT, check_named, name_of
 from dpstudy.core.suggest import suggestion
 from dpstudy.core.text import composed, heading
 from dpstudy.data.source import read_text
@@ -34,6 +35,7 @@ _KINDS = (  # what files that are no CSV begin with
 WRITE_ANEW = "write it anew (of pandas: to_parquet)"
 _EXCELS_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _BETWEEN = "|;,/"  # what may stand between findings
+_HALF, _SINGLE = 2**11, 2**24  # of floats of 16 and of 32 bits
 _MARKS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -44,12 +46,14 @@ class TextTable:
     Attributes:
         columns: name, as text.heading has it -> (n,) strings; those without a name are left out.
         lines: the line of each row in a CSV file, None for parquet.
+        exact: of columns of short floats, below which whole numbers are as they were before something made them floats.
     """
 
     path: Path
     columns: dict[str, np.ndarray]
     rows: int
     lines: list[int] | None = None
+    exact: Mapping[str, int] = field(default_factory=dict)
 
     def row(self, row: int) -> str:
         """The name of `row` in error messages."""
@@ -89,7 +93,7 @@ class TextTable:
             StudyError: there is no such column, or a row names nobody (subjects.check_named).
         """
         values = self.column(name, empty=True)
-        check_named(values, self.where, name)
+        check_named(values, self.where, name, self.exact.get(heading(name), EXACT))
         return values
 
     def class_indices(self, name: str, classes: list[str]) -> np.ndarray:
@@ -248,7 +252,14 @@ def _read_parquet(path: Path, columns: list[str] | None) -> TextTable:
     }
     if len(texts) < table.num_columns:
         raise StudyError(f"{path}: two of its columns have one name but for spaces; rename one")
-    return TextTable(path, texts, table.num_rows)
+    exact = {heading(column.name): most for column in table.schema if (most := _exact(column.type))}
+    return TextTable(path, texts, table.num_rows, exact=exact)
+
+
+def _exact(kind: pa.DataType) -> int | None:
+    """Up to which a type of short floats has all whole numbers; None of other types."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return _HALF if pa.types.is_float16(kind) else _SINGLE if pa.types.is_float32(kind) else None
 
 
 def _read_lines(path: Path) -> TextTable:
