@@ -6,7 +6,7 @@ import pytest
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import aggregate
-from dpstudy.evaluation.evaluate import evaluate
+from dpstudy.evaluation.evaluate import evaluate, undefined
 
 TEN = [str(i) for i in range(10)]
 
@@ -99,13 +99,25 @@ def test_balanced_accuracy_equals_scikit_learn(tied):
         (np.zeros((3, 3)), [0, 1, 0], "top1", "shape"),
         (np.zeros((3, 2)), [0, 1], "top1", "shape"),
         (np.zeros((0, 2)), [], "top1", "no records"),
-        (np.zeros((3, 2)), [0, 0, 0], "auc", "some records of the split have"),
         (np.zeros((3, 2)), [0, 0, 1], "top2", "unknown metric 'top2'"),
     ],
 )
 def test_bad_input_is_named(scores, labels, metric, message):
     with pytest.raises(StudyError, match=message):
         evaluate(scores, np.array(labels, dtype=int), [metric], ["a", "b"])
+
+
+@pytest.mark.parametrize("labels", [np.zeros(4, int), np.ones(4, int), np.zeros((4, 2), int), np.ones((4, 2), int)])
+def test_a_metric_that_no_label_defines_is_left_out_and_named(labels):
+    """One more record with another label defines it: an error would let one test record decide about a release."""
+    areas, scores = ["auc", "average_precision", "sensitivity_90"], np.random.default_rng(0).normal(size=(4, 2))
+    asked = [*areas, "ece", "train_top1"]
+    assert list(evaluate(scores, labels, asked, ["a", "b"])) == ["ece"]
+    assert undefined(labels, asked, ["a", "b"]) == areas
+    labels = labels.copy()
+    labels[0] = 1 - labels[0]
+    assert list(evaluate(scores, labels, asked, ["a", "b"])) == [*areas, "ece"]
+    assert undefined(labels, asked, ["a", "b"]) == []
 
 
 def test_top1_does_not_import_scikit_learn():

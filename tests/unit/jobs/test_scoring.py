@@ -109,6 +109,25 @@ def test_what_was_asked_and_who_answered_is_told(cell, tmp_path):
     assert len(made) == 3
 
 
+def test_where_no_label_tells_test_records_apart_a_cell_is_scored_all_the_same(cell, test_rows, tmp_path, caplog):
+    """Else a bundle, of a model that was paid for, could be made or not by what one test record bears."""
+    scores = score_table(
+        FeatureTable(test_rows.ids, test_rows.features, np.zeros(N, np.int32), groups=test_rows.groups),
+        cell[1],
+        CLASSES,
+        origin_of_scores(a_run([])["made_by"]),
+    )
+    write_table(tmp_path / "one.parquet", scores)
+    asked = ASKED | {"metrics": ["auc", "top1", "sensitivity_90"], "intervals": 20, "per_label": True}
+    score_cell(cell[0], [tmp_path / "one.parquet"], asked, "lib", tmp_path / "metrics.json")
+    metrics = read_json(tmp_path / "metrics.json")
+    assert metrics["undefined"] == ["auc", "sensitivity_90"] and list(metrics["mean"]) == ["top1"]
+    assert not any(key.startswith(("auc", "sensitivity")) for row in metrics["seeds"] for key in row)
+    assert "no value of auc, sensitivity_90, since no label is borne by some test records" in caplog.text
+    score_cell(cell[0], [tmp_path / "one.parquet"], asked | {"metrics": ["auc"]}, "lib", tmp_path / "metrics.json")
+    assert read_json(tmp_path / "metrics.json")["mean"] == {}
+
+
 @pytest.mark.parametrize("files", [["1"], ["1", "3", "3"], ["both", "1"], ["others"], ["elsewhere"]])
 def test_scores_of_other_models_are_refused(cell, tmp_path, files):
     paths = [f"{tmp_path}/{name}.parquet" for name in files]
@@ -125,6 +144,7 @@ def test_metrics_are_the_run_with_scores():
     for name in ("mean", "median", "std"):
         del metrics["properties"][name]
         metrics["required"].remove(name)
+    del metrics["properties"]["undefined"]
     del metrics["properties"]["made_by"]["properties"]["evaluation"]
     metrics["properties"]["made_by"]["required"].remove("evaluation")
     of_run, of_metrics = (content["properties"].pop("seeds")["items"] for content in (run, metrics))

@@ -10,7 +10,9 @@ from dpstudy.evaluation.metrics import metric_of, ordered
 
 
 def evaluate(scores: np.ndarray, labels: np.ndarray, metrics: list[str], classes: list[str]) -> dict[str, float]:
-    """The value of each metric on one split, except those of training records and those that need more classes.
+    """The value of each metric on one split.
+
+    Left out are metrics of training records, those that need more classes, and those that `undefined` names.
 
     Args:
         scores: (n, m) a score per record and class; the larger, the likelier. Ties go to the class that comes first.
@@ -33,11 +35,18 @@ def evaluate(scores: np.ndarray, labels: np.ndarray, metrics: list[str], classes
             continue
         if not chosen.suits(labels, classes):
             raise StudyError(f"evaluation: {name!r} needs one label a record; use 'auc' for data with several labels")
-        try:
+        if chosen.defined(labels, classes):
             result[name] = chosen.value(scores, labels, classes)
-        except StudyError as error:
-            raise StudyError(f"evaluation: {name!r} {error}") from None
     return result
+
+
+def undefined(labels: np.ndarray, metrics: list[str], classes: list[str]) -> list[str]:
+    """Those of the metrics that a split with such labels gives no value, since no label tells its records apart.
+
+    They are no error: whether a model that was paid for is scored, and released, must not go by a test record's label.
+    """
+    kinds = {name: metric_of(name) for name in ordered(metrics)}
+    return [name for name, kind in kinds.items() if not kind.on_training and not kind.defined(labels, classes)]
 
 
 def _check(scores: np.ndarray, labels: np.ndarray, classes: list[str]) -> None:

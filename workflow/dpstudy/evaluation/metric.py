@@ -69,6 +69,13 @@ class Metric:
         enough = not self.on_training and len(classes) > self.more_than
         return enough and (self.area is not None or self.probabilities or labels.ndim == 1)
 
+    def defined(self, labels: np.ndarray, classes: Sequence[str]) -> bool:
+        """Whether records with such labels give it a value: of an area, some must bear a label that others do not."""
+        import numpy as np
+
+        pairs = against_rest(np.zeros((len(labels), len(classes))), labels, classes) if self.area else ()
+        return self.area is None or any(0 < member.sum() < len(labels) for _, member in pairs)
+
     def weighted(
         self,
         scores: np.ndarray,

@@ -13,7 +13,8 @@ from dpstudy.evaluation.metrics import ordered
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COLUMNS = "dataset features entry method epsilon seed split metric group value".split()  # no group: the whole split
+# no group: the whole split; no value: the test records give the metric none
+COLUMNS = "dataset features entry method epsilon seed split metric group value".split()
 _TYPES = dict.fromkeys(COLUMNS, "string") | {"seed": "int64", "value": "double"}
 AXES = ("dataset", "features", "entry", "epsilon")  # what a cell is known by, and the folders that lead to it
 
@@ -113,13 +114,14 @@ def read_summary(path: str | os.PathLike) -> list[dict]:
     if (columns := table.column_names) != COLUMNS:
         raise StudyError(f"{path}: its columns are {columns}, not {COLUMNS}; delete it and run snakemake again")
     try:
-        return [row | {"seed": int(row["seed"]), "value": float(row["value"])} for row in table.to_pylist()]
+        rows = [row | {"seed": int(row["seed"])} for row in table.to_pylist()]
+        return [row | ({} if row["value"] is None else {"value": float(row["value"])}) for row in rows]
     except (TypeError, ValueError) as error:
         raise StudyError(f"{path}: damaged ({error}); delete it and run snakemake again") from None
 
 
 def values_by_cell(summary: list[dict], metric: str, split: str = "test") -> dict[str, list[float]]:
-    """Cell name -> the metric's value on the whole split for each seed, in the summary's order.
+    """Cell name -> the metric's value on the whole split for each seed, in the summary's order; none where undefined.
 
     Raises:
         StudyError: no cell has this metric.
@@ -127,7 +129,8 @@ def values_by_cell(summary: list[dict], metric: str, split: str = "test") -> dic
     values: dict[str, list[float]] = {}
     for row in summary:
         if (row["metric"], row["split"], row["group"]) == (metric, split, ""):
-            values.setdefault(cell_name(*(row[axis] for axis in AXES)), []).append(row["value"])
+            of_cell = values.setdefault(cell_name(*(row[axis] for axis in AXES)), [])
+            of_cell += [] if row["value"] is None else [row["value"]]
     if summary and not values:
         present = sorted({row["metric"] for row in summary if row["split"] == split})
         raise StudyError(f"metric {metric!r}: no cell has it on the {split} split; there are {', '.join(present)}")
@@ -143,4 +146,6 @@ def _rows(metrics: dict) -> list[dict]:
                 cell | {"seed": run["seed"], "split": run["split"], "metric": m, "group": group, "value": values[m]}
                 for m in ordered(values)
             )
+        where = cell | {"seed": run["seed"], "split": run["split"], "group": "", "value": None}
+        rows.extend(where | {"metric": name} for name in metrics.get("undefined", ()))
     return rows

@@ -17,7 +17,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256, write_json
 from dpstudy.evaluation.aggregate import aggregate
 from dpstudy.evaluation.confusion import confusion
-from dpstudy.evaluation.evaluate import evaluate
+from dpstudy.evaluation.evaluate import evaluate, undefined
 from dpstudy.evaluation.groups import members
 from dpstudy.evaluation.judge import judge
 from dpstudy.evaluation.metrics import metric_of
@@ -59,7 +59,8 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
             f"{scores[0]}: its scores are not those of the models of {run}; restore both as the training left them, or "
             "delete both and run the study again"
         )
-    rows = []
+    rows: list[dict] = []
+    without: dict[str, None] = {}
     for row in content["seeds"]:
         given = by_seed[row["seed"]]
         scored = judged(given, evaluation, "calibration" in row)
@@ -68,11 +69,19 @@ def score_cell(run: str, scores: Sequence[str], evaluation: Mapping, library: st
         _log.info(
             "seed %s: %s", row["seed"], {name: scored[name] for name in scored if name not in ("groups", "confusion")}
         )
+        without |= dict.fromkeys(undefined(given.labels, list(evaluation["metrics"]), list(given.classes)))
         rows.append({"seed": row["seed"], "split": row["split"], "tested": scored_records(given), **scored, **row})
     made_by = content["made_by"] | {"evaluation": evaluation_fingerprint(evaluation, library)}
     files = content.get("files", {}) | {os.path.basename(run): sha256(run)}
     metrics = content | {"seeds": rows, "made_by": made_by, "files": files}
     metrics |= dict(zip(("mean", "median", "std"), aggregate(rows), strict=True))
+    if without:
+        metrics["undefined"] = list(without)
+        _log.warning(
+            "%s: no value of %s, since no label is borne by some test records and not by others",
+            output,
+            ", ".join(without),
+        )
     check(metrics, "metrics", output)
     write_json(output, metrics)
 

@@ -241,6 +241,8 @@ def _evaluation(scores: Mapping | None, before: Mapping[str, float]) -> list[str
             "No score is given: the test split holds private records, and a score is a statistic of them that no "
             "ledger accounts for."
         ]
+    if not scores:
+        return ["No score is given: the public test records give none of the metrics a value."]
     rows = (
         f"| {metric.label} | {significant(value)} | {interval_text(interval, _DECIMALS[metric.percent])} |"
         for metric, (value, interval) in ((metric_of(name), score) for name, score in scores.items())

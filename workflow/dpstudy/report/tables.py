@@ -1,7 +1,7 @@
 """Tables of a study as strings for the report."""
 
 from dpstudy.privacy.printed import lower_bound, upper_bound
-from dpstudy.tables.accuracies import mark_of, marks, notes
+from dpstudy.tables.accuracies import UNDEFINED, mark_of, marks, notes
 from dpstudy.tables.layout import Cell, Column, Table
 from dpstudy.tables.numbers import interval_text, signed
 from dpstudy.tables.results import Results
@@ -78,8 +78,12 @@ def _cell(cell: Cell, table: Table, column: Column | None) -> dict:
         "published": beside,
         "difference": difference,
         "mark": mark_of(cell, column),
-        "title": "no such cell" if cell.ours is None else f"{privacy_of(cell)}; {cell.seeds} {seeds}",
+        "title": f"{privacy_of(cell)}; {cell.seeds} {seeds}" if cell.ours is not None else _absent(cell),
     }
+
+
+def _absent(cell: Cell) -> str:
+    return UNDEFINED if cell.undefined else "no such cell"
 
 
 def _cited(cell: Cell) -> dict:

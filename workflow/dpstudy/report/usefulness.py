@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import values_by_cell
+from dpstudy.tables.accuracies import UNDEFINED
 from dpstudy.tables.intervals import joined
 from dpstudy.tables.numbers import decimals, interval_text
 from dpstudy.tables.results import Results
@@ -27,6 +28,9 @@ def describe_usefulness(useful: Mapping | None, results: Results) -> list[str]:
         return [f"{metric.label} of at least {least:g} was asked for; name {name} in evaluation.metrics, to have it."]
     for cell, values in values_by_cell(results.summary, name).items():
         if results.ledger(cell)["guarantee"] != "proved":
+            continue
+        if not values:
+            sentences.append(f"{cell}: no {metric.label}, since {UNDEFINED}; {least:g} was asked for.")
             continue
         mean = sum(values) / len(values)
         ends = joined(values, results.interval(cell, name), name)

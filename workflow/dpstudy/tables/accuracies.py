@@ -16,6 +16,7 @@ INTERVALS = (
     f"persons where they are known; none where fewer than {FEWEST} of these are on a side (in a class; with a label or "
     "without it)."
 )
+UNDEFINED = "no label is borne by some test records and not by others"
 MARKS = {"claimed": r"$^{\dagger}$", "none": r"$^{\ddagger}$"}
 MEANINGS = {"claimed": "guarantee claimed by its authors, not proved", "none": "no guarantee"}
 
@@ -41,8 +42,11 @@ def notes(table: Table, beside: str = "; in brackets ours minus published") -> l
     sentences = [f"{metric[0].upper()}{metric[1:]}: {spread}."]
     if any(row.has_intervals for row in table.rows):
         sentences.append(INTERVALS)
-    if any(cell.ours is None for row in table.rows if not row.is_cited for cell in row.cells):
+    without = [cell for row in table.rows if not row.is_cited for cell in row.cells if cell.ours is None]
+    if not all(cell.undefined for cell in without):
         sentences.append("– marks a missing cell.")
+    if any(cell.undefined for cell in without):
+        sentences.append(f"–: {UNDEFINED}.")
     if any(column.audited is not None for column in table.columns):
         sentences.append("Attacked: the highest lower bound on ε that attacks on a column's releases gave.")
     if table.sources:

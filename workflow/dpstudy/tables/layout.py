@@ -29,7 +29,8 @@ class Cell:
     `ceiling` is the highest accuracy that the cell's noise allows (`dpstudy.tables.ceiling`), in percent; `interval`
     has the ends of the 95 % interval of its mean (`intervals.joined`), `over_records` those over test records alone
     (mean ends over seeds), `audited` is a lower bound on epsilon, and `searched` is whether its hyper-parameters come
-    from a search that is not in the ledger; `tested` says on which test records it was scored (`Results.tested`).
+    from a search that is not in the ledger; `tested` says on which test records it was scored (`Results.tested`);
+    `undefined` is whether the study has the cell, and its test records give the metric no value.
     """
 
     dataset: str
@@ -49,6 +50,7 @@ class Cell:
     adjacency: str | None = None
     searched: bool = False
     tested: Mapping | None = field(default=None, hash=False)
+    undefined: bool = False
 
     @property
     def name(self) -> str:
@@ -264,7 +266,7 @@ def cell_at(
     name = cell_name(*key)
     runs = values.get(name, [])
     if not runs:
-        return Cell(*key, None, None, None, None, 0, published)
+        return Cell(*key, None, None, None, None, 0, published, undefined=name in values)
     ledger = results.ledger(name)
     mean, median, std = mean_median_std(runs)
     ours = mean if statistic == "mean" else median

@@ -38,6 +38,15 @@ def panels_of(
     return figure, panels[:count], columns
 
 
+def without_points(words: str, height: float) -> Figure:
+    """A figure of nothing but a sentence that says why."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height))
+    figure.text(0.5, 0.5, words, ha="center")
+    return figure
+
+
 def finish(panel: Axes, x_label: str, y_label: str, title: str = "") -> None:
     """Give a panel its labels, and horizontal lines behind what is drawn."""
     panel.grid(axis="y", color="0.9", linewidth=0.5)

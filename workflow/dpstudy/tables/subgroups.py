@@ -22,7 +22,7 @@ WHOLE, GAP = "", "gap"
 class Score:
     """A metric on one subgroup in one cell: mean and standard deviation over seeds, and the interval of the mean.
 
-    `mean` and `std` are None where the group has too few records with, or without, a label for the metric.
+    `mean` and `std` are None where the group has too few records with, or without, a label for the metric, or all have.
     `group`: WHOLE for the whole split, on the labels that its groups are compared on; GAP for how far the best group
     is above the worst, in each seed.
     """
@@ -62,7 +62,10 @@ def lay_disparities(name: str, spec: dict, results: Results, kind: str = "table"
             place = (dataset, row["features"], row["entry"], epsilon)
             path = results.metrics.get(cell_name(*place))
             if path is not None:
-                scores += _of_cell(place, read_json(path)["seeds"], column, metric)
+                document = read_json(path)
+                scores += _of_cell(place, document["seeds"], column, metric)
+                if metric in document.get("undefined", ()):
+                    scores.append(Score(place, WHOLE, None, None, None, None, None, len(document["seeds"])))
     if not scores:
         raise StudyError(f"{where}: no cell has {metric!r}; name it in evaluation.metrics")
     return scores

@@ -74,7 +74,10 @@ class Objective:
         metric = self._request.metrics[0]
         values = evaluate(model.scores(self._held_out.features), self._held_out.labels, [metric], self._classes)
         if metric not in values:
-            raise StudyError(f"evaluation.metrics: {metric!r} has no value for {len(self._classes)} classes to tune on")
+            raise StudyError(
+                f"evaluation.metrics: {metric!r} has no value for {len(self._classes)} classes and the labels of the "
+                "validation split to tune on"
+            )
         return values[metric]
 
     def _train(self, number: int, data, parameters, problem: Problem, plan: Plan) -> LinearModel:

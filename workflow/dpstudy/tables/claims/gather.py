@@ -166,7 +166,7 @@ def _runs(places: Iterable[Place], results: Results, metric: str, left_out: Reas
     accuracies, runs = values_by_cell(results.summary, metric), []
     for place in places:
         cell = cell_name(*place.cell)
-        if cell not in accuracies:
+        if not accuracies.get(cell):
             continue
         ledger, metrics = results.ledger(cell), read_json(results.metrics[cell])
         if why := why_another(place.cell[0], place.data, metrics["classes"]):

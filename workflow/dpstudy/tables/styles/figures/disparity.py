@@ -17,7 +17,7 @@ from dpstudy.tables.checks import check_column, check_crossed
 from dpstudy.tables.keys import COLUMN, EPSILONS, TEXT, row_schema
 from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.palette import COLOURS, MARKERS
-from dpstudy.tables.panels import WIDTH, finish, handles_of, panels_of
+from dpstudy.tables.panels import WIDTH, finish, handles_of, panels_of, without_points
 from dpstudy.tables.remarks import figure_remarks
 from dpstudy.tables.style import Drawn, FigureStyle
 from dpstudy.tables.subgroups import CSV_HEADER, GAP, WHOLE, Score, csv_rows, lay_disparities
@@ -49,15 +49,11 @@ def draw(
     spec: dict, scores: list[Score], axes: Mapping[str, list[str]], metric: str, chance: float | None = None
 ) -> Figure:
     """The figure. `axes` are the study's names, so that each epsilon keeps its colour; `chance` is the chance level."""
-    from matplotlib.figure import Figure
-
     epsilons, measure = axes["epsilons"], metric_of(metric).label
     scores = [score for score in scores if score.group not in (WHOLE, GAP) and score.mean is not None]
     groups = list(dict.fromkeys(score.group for score in scores))
     if not groups:
-        figure = Figure(figsize=(WIDTH, _PANEL_HEIGHT))
-        figure.text(0.5, 0.5, f"{measure}: too few records in the groups to compare them", ha="center")
-        return figure
+        return without_points(f"{measure}: too few records in the groups to compare them", _PANEL_HEIGHT)
     by_row = [[s for s in scores if s.place[1:3] == (row["features"], row["entry"])] for row in spec["rows"]]
     drawn = [(row, row_scores) for row, row_scores in zip(spec["rows"], by_row, strict=True) if row_scores]
     most = min(_COLUMNS, max(1, _GROUPS_ABREAST // len(groups)))

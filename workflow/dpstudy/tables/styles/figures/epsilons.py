@@ -12,12 +12,13 @@ from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.schema.messages import check_known
+from dpstudy.tables.accuracies import UNDEFINED
 from dpstudy.tables.bars import BARS, bar, factors, lengths
 from dpstudy.tables.chance import draw_chance
 from dpstudy.tables.checks import check_cited, check_labels, check_published
 from dpstudy.tables.keys import CITED, COUNTERPARTS, EPSILONS, GROUPS, LABELS, NAMES, PUBLISHED, TEXT
 from dpstudy.tables.names import enumerated, marked
-from dpstudy.tables.panels import EDGED, WIDTH, finish, handles_of, mark_places, panels_of
+from dpstudy.tables.panels import EDGED, WIDTH, finish, handles_of, mark_places, panels_of, without_points
 from dpstudy.tables.published import combine, lookup
 from dpstudy.tables.remarks import cited_remark, figure_remarks
 from dpstudy.tables.selecting import crossed, like
@@ -50,6 +51,8 @@ def draw_epsilons(name: str, spec: dict, results: Results) -> Drawn:
         for epsilon, *rest in line.points
     )
     measure = metric_of(metric).label + (f", gain over {spec['gain_over']}" if gains else "")
+    if not series:
+        return Drawn(CSV_HEADER, rows, without_points(f"{measure}:\n{UNDEFINED}", _HEIGHT))
     figure = draw(series, results.axes, measure, spec.get("title", ""), intervals, chances)
     return Drawn(CSV_HEADER, rows, figure)
 
@@ -59,7 +62,7 @@ def _interval(line: Series, epsilon: str, intervals: Intervals) -> tuple[float, 
 
 
 def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[dict]) -> list[Series]:
-    """The lines of a figure, panel by panel in config order, published ones last.
+    """The lines of a figure, panel by panel in config order, published ones last; none of cells without a value.
 
     Args:
         name: its key under `figures`.
@@ -75,19 +78,20 @@ def collect(name: str, spec: dict, axes: Mapping[str, list[str]], summary: list[
     epsilons, entries = spec.get("epsilons", axes["epsilons"]), spec.get("entries", axes["entries"])
     groups = spec.get("groups") or [{"features": features} for features in spec.get("features", axes["features"])]
     values = values_by_cell(summary, metric)
-    ours, published = [], []
+    ours, published, known = [], [], False
     for dataset in datasets:
         for group in (group for group in groups if group.get("dataset", dataset) == dataset):
             features, kind = group["features"], group.get("label", group["features"])
             for entry in entries:
                 runs = {e: _values(values, dataset, features, entry, e, spec.get("gain_over")) for e in epsilons}
                 points = tuple((e, *mean_median_std(v)[::2], len(v)) for e, v in runs.items() if v)
+                known = known or any(v is not None for v in runs.values())
                 if points:
                     alone = "groups" in spec and len(entries) == 1
                     label = marked(kind if alone else _label(spec, features, entry, kind), entry, axes)
                     ours.append(Series(label, kind, dataset, features, entry, points))
             published += _published(combine(spec, dataset, group), kind, dataset, epsilons, metric)
-    if not ours:
+    if not ours and not known:
         raise StudyError(f"figure {name}: no cell of the study has {metric!r} for its data set, features and entries")
     for row in spec.get("cited", []):
         lines = _published(combine(spec, spec["dataset"], row), row["label"], spec["dataset"], epsilons, metric)
@@ -106,10 +110,10 @@ def _values(
 ) -> list[float] | None:
     """A cell's values, seed by seed; what they have more than those of the feature set `base`, where there is one."""
     cell_values = values.get(cell_name(dataset, features, entry, epsilon))
-    if base is None or cell_values is None:
+    if base is None or not cell_values:
         return cell_values
     other = values.get(cell_name(dataset, base, entry, epsilon))
-    if features == base or other is None:
+    if features == base or not other:
         return None
     return [mine - its for mine, its in zip(cell_values, other, strict=True)]
 

@@ -17,6 +17,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.evaluation.aggregate import mean_interval, mean_median_std
 from dpstudy.evaluation.metrics import metric_of, names
+from dpstudy.tables.accuracies import UNDEFINED
 from dpstudy.tables.bars import BARS, bar, factors, lengths
 from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_cell
@@ -90,11 +91,13 @@ def _title(panel: dict, number: int) -> str:
 
 
 def _points(where: str, panel: dict, line: dict, metrics: Mapping[str, str | os.PathLike]) -> list[Point]:
-    """The points of one line, by x."""
+    """The points of one line, by x; none of cells whose test records give a metric no value."""
     points = []
     for part in _parts(line):
         cell = cell_path(line | part)
         document, place = read_json(metrics[cell]), f"{where}: the cell {cell}"
+        if {panel["x"], panel["y"]} & {*document.get("undefined", ())}:
+            continue
         x = part["x"] if "x" in part else _value(place, document, panel["x"])[0]
         points.append(Point(part["features"], part["entry"], x, *_value(place, document, panel["y"])))
     return sorted(points, key=lambda point: point.x)
@@ -169,6 +172,8 @@ def _axes(ax: Axes, panel: dict, values: Sequence[float], title: str) -> None:
     from matplotlib.ticker import NullLocator
 
     ax.set_xscale("log")
+    if not values:
+        ax.text(0.5, 0.5, UNDEFINED, ha="center", wrap=True, transform=ax.transAxes)
     distinct = sorted(set(values))
     if len(distinct) <= _TICKS:
         labels = [f"{value:g}" if value > 0 else "none" for value in distinct]

@@ -14,6 +14,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import values_by_cell
+from dpstudy.tables.accuracies import UNDEFINED
 from dpstudy.tables.bars import BARS, bar, factors, lengths
 from dpstudy.tables.chance import chance_level, draw_chance
 from dpstudy.tables.checks import check_cell
@@ -21,7 +22,7 @@ from dpstudy.tables.intervals import joined
 from dpstudy.tables.keys import LINE, NAMES, mapping, several
 from dpstudy.tables.names import line_label, marked
 from dpstudy.tables.palette import colours, dashes, marker
-from dpstudy.tables.panels import EDGED, finish, mark_places, panels_of
+from dpstudy.tables.panels import EDGED, finish, mark_places, panels_of, without_points
 from dpstudy.tables.remarks import measured
 from dpstudy.tables.selecting import cell_path
 from dpstudy.tables.style import Drawn, FigureStyle, Study
@@ -71,6 +72,8 @@ def draw_sizes(name: str, spec: dict, results: Results) -> Drawn:
         for line, mine in zip(spec["lines"], points, strict=True)
         for point in mine
     )
+    if not any(points):
+        return Drawn(CSV_HEADER, rows, without_points(f"{metric_of(metric).label}:\n{UNDEFINED}", _HEIGHT))
     return Drawn(CSV_HEADER, rows, draw(spec, points, results.axes, chance_level(metric, _cells(spec), results)))
 
 
@@ -86,6 +89,8 @@ def _points(where: str, spec: dict, line: dict, metric: str, values: Mapping, re
         cell = cell_path(line | {"dataset": dataset})
         if cell not in values:
             raise StudyError(f"{where}: the cell {cell} has no {metric!r}")
+        if not values[cell]:
+            continue  # its test records give the metric no value
         ledger, (mean, _, std) = results.ledger(cell), mean_median_std(values[cell])
         interval = joined(values[cell], results.interval(cell, metric), metric)
         public = dataset, ledger["n"], ledger["delta"], ledger["epsilon"]

@@ -13,6 +13,7 @@ from dpstudy.evaluation.aggregate import mean_median_std
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.evaluation.summary import cell_name, values_by_cell
 from dpstudy.privacy.printed import upper_bound
+from dpstudy.tables.accuracies import UNDEFINED
 from dpstudy.tables.checks import check_crossed
 from dpstudy.tables.facts import facts_of
 from dpstudy.tables.intervals import over_draws
@@ -56,7 +57,7 @@ def _table(name: str, spec: dict, results: Results) -> Printed:
 def _mean(name: str, spec: dict, results: Results, features: str, entry: str, epsilon: str) -> Mean | None:
     values = values_by_cell(results.summary, spec["metric"])
     names = [cell_name(each, features, entry, epsilon) for each in datasets_of(name, spec, results.axes)]
-    present = [cell for cell in names if cell in values]
+    present = [cell for cell in names if values.get(cell)]
     if not present:
         return None
     ledgers = [results.ledger(cell) for cell in present]
@@ -101,13 +102,15 @@ def _certified(epsilons: list[str], found: Mapping) -> tuple[tuple[str, ...], ..
 def _notes(name: str, spec: dict, results: Results, found: Mapping) -> tuple[str, ...]:
     metric, datasets = metric_of(spec["metric"]).label, datasets_of(name, spec, results.axes)
     draws = sorted({mean.draws for mean in found.values() if mean})
+    counted = " or ".join(map(str, draws)) or "no"
     first = facts_of((cell for cell in results.metrics if cell.partition("/")[0] == datasets[0]), results)
     private = [f"{each} and its other splits" for each in private_tests(datasets[:1], results.axes)]
     return (
-        f"{metric[0].upper()}{metric[1:]}: mean ± standard deviation over {' or '.join(map(str, draws))} splits of the "
+        f"{metric[0].upper()}{metric[1:]}: mean ± standard deviation over {counted} splits of the "
         "same records, each cut and trained anew.",
         "Intervals: 95 % for the mean that such splits of other records would have, from the spread over splits and "
         "how much these overlap; wider than that where noise is large.",
+        *([] if draws else [f"–: {UNDEFINED}."]),
         *(f"Of the first: {sentence}" for sentence in first),
         *filter(None, [private_scores(private)]),
     )

@@ -6,7 +6,7 @@ The non-private column comes first; published values stand below ours.
 from collections.abc import Callable
 
 from dpstudy.evaluation.metrics import metric_of
-from dpstudy.tables.accuracies import fields_beside
+from dpstudy.tables.accuracies import UNDEFINED, fields_beside
 from dpstudy.tables.checks import check_published, check_rows
 from dpstudy.tables.grouping import by_key
 from dpstudy.tables.keys import GROUPED
@@ -116,7 +116,8 @@ def notes(table: Table) -> list[str]:
     sentences.append(_bold(best_cells(table)[0], any(cell.interval for cell in cells)))
     proved = r"Each $\varepsilon$ is certified and proved, unless marked."
     add(lambda cell: cell.keeps_target and cell.epsilon != "inf", proved)
-    add(lambda cell: cell.ours is None, "--: no such cell.")
+    add(lambda cell: cell.ours is None and not cell.undefined, "--: no such cell.")
+    add(lambda cell: cell.undefined, f"--: {UNDEFINED}.")
     if table.sources:
         sources = escape("; ".join(table.sources))
         extreme = "lowest" if metric_of(table.metric).lower_is_better else "highest"

@@ -45,7 +45,7 @@ def lay_side_by_side(name: str, spec: dict, results: Results) -> Table:
         cells = tuple(cell_at(place, values, results, where, metric, statistic) for place, where in places)
         label = row.get("label", f"{row['entry']}, ε = {'∞' if row['epsilon'] == 'inf' else row['epsilon']}")
         rows.append(Row(dataset, "", row["entry"], label, cells))
-    if all(cell.ours is None for row in rows for cell in row.cells):
+    if all(cell.ours is None and not cell.undefined for row in rows for cell in row.cells):
         raise StudyError(f"table {name}: the study has none of its cells, or {metric!r} in none of them")
     private = private_tests([dataset], results.axes)
     sentences = facts_of((cell.name for row in rows for cell in row.cells), results)
