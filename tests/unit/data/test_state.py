@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dpstudy.data.readers import open_reader
+from dpstudy.data.source import files_of
 from dpstudy.data.state import state_of
+from dpstudy.privacy.data_book import NAME
 
 FOLDER = {"reader": "image_folder", "location": "own", "classes": ["a", "b"], "size": [8, 8], "channels": 1}
 TABLE = FOLDER | {"reader": "image_table", "table": "t.csv", "path_column": "path", "label_column": "label"}
@@ -61,6 +64,27 @@ def test_a_replaced_added_or_removed_image_shows(root, options_in):
         first.unlink()
         states.append(state_of(options, root))
     assert len(set(states)) == len(states)
+
+
+@pytest.mark.parametrize("options", [FOLDER, ARRAYS])
+def test_the_budget_log_is_no_record(root, options):
+    """Where `location` is the data root itself it lies among the records, from the first training on.
+
+    To be told that it may not stand there would have its owner move it, and the budget begin anew.
+    """
+    folder = root / options["location"]
+    rows = [list(open_reader(options["reader"], options, root).rows(pool).ids) for pool in pools(options)]
+    before = state_of(options, root)
+    for name in (NAME, f".{NAME}.lock"):
+        (folder / name).write_text("{}\n")
+    assert state_of(options | {"location": "."}, folder) == before
+    reader = open_reader(options["reader"], options | {"location": "."}, folder)
+    assert [list(reader.rows(pool).ids) for pool in pools(options)] == rows
+    assert files_of(folder, "*.jsonl") == [], "a table's pattern does not take it for a part of the table"
+
+
+def pools(options):
+    return ("all",) if options is FOLDER else ("train", "test")
 
 
 def test_arrays_and_what_enlarges_a_benchmark_show(root):

@@ -18,6 +18,7 @@ _LONGEST_NAME, _LONGEST_PATH = 255, 3000  # bytes; a path has a folder in front
 _LEFTOVERS = frozenset(
     "__macosx thumbs.db ehthumbs.db desktop.ini icon\r @eadir $recycle.bin lost+found".split(" ")
 ) | {"system volume information"}
+_LOG = "dpstudy-spent.jsonl"  # privacy.data_book.NAME; no import, which would make data anew when that module changes
 
 
 def location(options: dict, data_root: Path) -> Path:
@@ -53,7 +54,7 @@ def inside(folder: Path, relative: str, where: str) -> Path:
 
 def files_of(folder: Path, pattern: str) -> list[Path]:
     """The sorted files below a folder that match a pattern such as train-*.parquet."""
-    return sorted(path for path in folder.glob(pattern) if path.is_file() and not path.name.startswith("."))
+    return sorted(path for path in folder.glob(pattern) if path.is_file() and not is_leftover(path.name))
 
 
 def on_disk(folder: Path, relative: str) -> Path:
@@ -69,12 +70,12 @@ def on_disk(folder: Path, relative: str) -> Path:
 
 
 def is_leftover(name: str) -> bool:
-    """Whether a file or folder is hidden or a leftover of an operating system or an archive.
+    """Whether a file or folder is hidden, a leftover of an operating system or an archive, or the budget log.
 
-    >>> [is_leftover(name) for name in (".DS_Store", "__MACOSX", "Thumbs.db", "a17.png")]
-    [True, True, True, False]
+    >>> [is_leftover(name) for name in (".DS_Store", "__MACOSX", "Thumbs.db", "dpstudy-spent.jsonl", "a17.png")]
+    [True, True, True, True, False]
     """
-    return name.startswith(".") or name.casefold() in _LEFTOVERS
+    return name.startswith(".") or name.casefold() in _LEFTOVERS or name == _LOG
 
 
 def class_names(options: dict, default: list[str] | None = None, file: Path | None = None) -> list[str]:
