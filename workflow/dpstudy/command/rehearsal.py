@@ -9,7 +9,7 @@ import shutil
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -51,10 +51,13 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
         place.rmdir()
     if place.exists():
         raise StudyError(f"{folder}: is there already, and not empty; rehearse in another folder (IN=DIR, --in DIR)")
+    import psutil  # before the handler that needs it: a signal amid its import would find half of it
+
     ended: list[int] = []
+    children = psutil.Process().children
+    signal.signal(signal.SIGTERM, lambda *_: _end(ended, children))  # its files are removed after a termination, too
     config, changed, known = _stood_in(study, place)
     try:
-        signal.signal(signal.SIGTERM, lambda *_: _end(ended))  # so that its files are removed after a termination, too
         print(f"dpstudy: rehearsing {study} on drawn images ({changed}); nothing is spent", flush=True)
         os.environ.pop("DPSTUDY_DATA", None)
         os.environ[DRAWN] = "1"
@@ -68,6 +71,7 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
         print("".join(f"  {sentence}\n" for sentence in known), end="")
         return status
     finally:
+        ended.append(0)  # a signal from here on would leave half of the files
         if keep:
             print(f"  {folder} is left. Its scores are of drawn images, and say nothing; it is not for others.")
         else:
@@ -75,12 +79,18 @@ def rehearse(study: str, folder: str, cores: str, keep: bool) -> int:
             print(f"  {folder} and what was made in it are gone again (`dpstudy rehearse --keep` leaves them).")
 
 
-def _end(ended: list[int]) -> None:
-    """End the run that is under way as whoever ends it would, and note that it is so."""
-    import psutil
+def _end(ended: list[int], children: Callable[[], list]) -> None:
+    """End the run that is under way as whoever ends it would, and note that it is so; what is ending is left to it.
 
+    Raises:
+        SystemExit: no run is under way, and none shall begin.
+    """
+    if ended:
+        return
     ended.append(signal.SIGTERM)
-    for process in psutil.Process().children():
+    if not (running := children()):
+        raise SystemExit(128 + signal.SIGTERM)
+    for process in running:
         process.terminate()
 
 
@@ -105,16 +115,18 @@ def _stood_in(study: str, place: Path) -> tuple[Path, str, list[str]]:
             folder = f"drawn-{name}"
             entry = write_stand_in(config["datasets"][name], root, place / "data" / folder, np.random.default_rng())
             drawn[name] = entry | {"location": folder}
-        mine = {Path(config["datasets"][name]["location"]).parts[0] for name in names}
+        mine = {part for name in names for part in Path(config["datasets"][name]["location"]).parts[:1]}
+        mine |= {NAME, f".{NAME}.lock"}  # through a link, the lock would be the true log's
         for other in root.iterdir():  # public data, networks
-            if other.name != NAME and other.name not in mine:
+            if other.name not in mine:
                 (place / "data" / other.name).symlink_to(other.resolve())
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
     config["datasets"] |= drawn
     config["data_root"] = str(place / "data")
-    config.get("release", {}).pop("book", None)
+    # named, since one that is searched for may be the true one, where the rehearsal lies below the data
+    config["release"] = config.get("release", {}) | {"book": str(place / "data" / NAME)}
     path = place / "study.yaml"
     path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     return path, ", ".join(names), known
