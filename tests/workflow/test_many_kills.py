@@ -12,7 +12,8 @@ import pytest
 
 from dpstudy.config.cells import unfold
 from dpstudy.core.files import sha256
-from dpstudy.privacy.spending import BOOK, Spending, is_begun
+from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.privacy.spent_lines import is_begun
 from tests.workflow.conftest import TINY, make_folder
 from tests.workflow.kills import Run, as_measured, results_of, temporary_files
 from tests.workflow.test_seed_jobs import STUDY

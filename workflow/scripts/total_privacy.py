@@ -11,6 +11,6 @@ if __name__ == "__main__":
         files, params = snakemake.input, snakemake.params
         whose = zip(params.cells, files.ledgers, files.runs, strict=True)
         cells = [cell | {"ledger": ledger, "run": run} for cell, ledger, run in whose]
-        book = Spending(BOOK, shared=params.records.books)
+        book = Spending(BOOK, shared=params.records.books, others=params.records.others)
         check_cells([cell["name"] for cell in cells], Binding(PaidHashes(book)), metrics=False)
         write_totals(cells, params.deltas, snakemake.output[0], book, params.records.of)

@@ -19,7 +19,8 @@ from dpstudy.core.files import read_json, sha256
 from dpstudy.jobs import training as training_module
 from dpstudy.jobs.training import train_cell
 from dpstudy.privacy.paid_store import PaidStore, name_of
-from dpstudy.privacy.spending import Spending, is_begun
+from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spent_lines import is_begun
 from dpstudy.provenance.hashes import library_hash
 from tests.scenarios.secure_noise.deaths import DEATH, Training, run
 from tests.unit.tuning.conftest import request_of, write_split

@@ -7,7 +7,7 @@ import pytest
 
 from dpstudy.cell.inputs import CellInputs, CellRequest
 from dpstudy.config.cells import Cell, unfold
-from dpstudy.config.locations import books_of, folders_looked_at
+from dpstudy.config.locations import books_of, folders_looked_at, folders_of
 from dpstudy.evaluation.on_training import UNPAID
 from dpstudy.plan import sources, training
 from dpstudy.plan.code import cell_hash
@@ -141,6 +141,8 @@ def test_a_request_has_all_that_makes_a_cell_stale_and_spending_none_of_it(study
         "spend_again": True,
         "ceiling": "3",
         "records": sources.record_names(secure, "own"),
+        "folders": folders_of(secure, "own"),
+        "others": False,
         "not_accounted": [],
     }
     assert training.training_request_of_all(secure, SGD) == training.training_request_of_all(

@@ -16,6 +16,7 @@ from dpstudy.privacy.data_book import NAME, DataBook
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.spending import BeyondBudgetError, Spending
+from dpstudy.privacy.spent_lines import read_lines
 
 LEDGER = build_ledger([Event("gram", "gaussian", 7.0, 1.0)], Budget("1", 1e-5), n=1000, unit="record", noise="secure")
 
@@ -104,6 +105,23 @@ def test_a_death_before_the_folder_s_own_line_leaves_too_much_and_never_too_litt
         folder("two", ceiling=between(1)).afford("a", "a/b/c/eps=1", [0], LEDGER, "r1")
 
 
+@pytest.mark.parametrize(
+    "what", [{"files": {"model": "x"}, "known": 0}, {"training": "t1"}, {"training": "t1", "failed": "diverged"}]
+)
+def test_what_a_death_kept_out_of_a_folder_s_own_log_is_copied_there_and_counts_once(folder, monkeypatch, what):
+    with monkeypatch.context() as dying:
+        dying.setattr(spending, "atomic", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            folder("one", ceiling=between(2)).record("a", "a/b/c/eps=1", [0, 1], LEDGER, "r1", folders=["/x"], **what)
+    (lines := folder("one").everywhere())
+    again = folder("one", ceiling=between(2))
+    again.record("a", "a/b/c/eps=1", [0, 1], LEDGER, "r1", folders=["/x"], **what)
+    assert list(again.entries()) == [{key: value for key, value in line.items() if key != "lost"} for line in lines]
+    assert len(again.everywhere()) == len(again.shared[0].entries()) == 2
+    with pytest.raises(BeyondBudgetError):
+        again.record("a", "a/b/c/eps=1", [0, 1], LEDGER, "r1", files={"model": "y"}, training="t2")
+
+
 def test_begun_elsewhere_counts_until_it_has_ended(folder):
     folder("one").record("a", "a/b/c/eps=1", 0, LEDGER, "r1", training="t1")
     assert len(folder("two").everywhere()) == 1
@@ -137,7 +155,7 @@ def test_of_folders_that_spend_at_once_no_more_than_the_budget_pass(tmp_path):
     for job in jobs:
         job.join()
     assert sorted(job.exitcode for job in jobs) == [0] * 3 + [3] * 5
-    assert len(list(spending._read(shared))) == 3
+    assert len(list(read_lines(shared))) == 3
 
 
 def test_a_damaged_book_refuses(folder, tmp_path):
@@ -151,12 +169,12 @@ def test_a_damaged_book_refuses(folder, tmp_path):
 
 
 def test_a_book_that_cannot_be_written_refuses(tmp_path, monkeypatch):
-    missing = DataBook(tmp_path / "no such folder" / NAME, spending._read)
+    missing = DataBook(tmp_path / "no such folder" / NAME)
     with pytest.raises(StudyError, match=r"cannot be written, and what secure noise.*release: {book: FILE}"):
         missing.check()
     with pytest.raises(StudyError, match=r"cannot be written.*release: {book: FILE}"), missing.locked():
         pass
-    there = DataBook(tmp_path / NAME, spending._read)
+    there = DataBook(tmp_path / NAME)
     there.check()
 
     def without_locks(*_args):

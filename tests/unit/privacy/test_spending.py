@@ -23,7 +23,8 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.ledger_sums import total
-from dpstudy.privacy.spending import OvertakenError, Spending, about
+from dpstudy.privacy.spending import OvertakenError, Spending
+from dpstudy.privacy.spent_lines import about
 from dpstudy.tables.words import spent_in_words, total_in_words
 from tests.unit.tuning.conftest import FIRST_ORDER, request_of
 
@@ -273,6 +274,27 @@ def _write_below(path, job):
             Spending(path, ceiling=str(gaussian.epsilon_of(math.sqrt(5.5) / 7, 1e-5))).record(
                 "a", str(job), seed, LEDGER
             )
+
+
+def test_a_budget_is_added_up_at_the_smallest_delta_of_all(tmp_path):
+    """A model of a larger one would else make room for itself: of a budget of 2.5, 2 was spent at 1e-5."""
+
+    def ledger(epsilon, delta):
+        events = [Event("x", "gaussian", 1 / gaussian.mu_of(epsilon, delta), 1.0)]
+        return build_ledger(events, Budget(str(epsilon), delta), n=1000, unit="record", noise="secure")
+
+    book = Spending(tmp_path / "spent.jsonl", ceiling="2.5")
+    book.record("own", "a", 0, ledger(2, 1e-5), "r")
+    in_all = gaussian.epsilon_of(math.hypot(gaussian.mu_of(2, 1e-5), gaussian.mu_of(1.5, 0.01)), 1e-5)
+    loose = gaussian.epsilon_of(math.hypot(gaussian.mu_of(2, 1e-5), gaussian.mu_of(1.5, 0.01)), 0.01)
+    assert loose < 2.5 < in_all
+    with pytest.raises(StudyError, match=rf"spent ε = {in_all:.2f}\d* at δ = 1e-5, the smallest so far.*before it 2"):
+        book.record("own", "b", 0, ledger(1.5, 0.01), "r")
+    book.record("own", "b", 0, ledger(0.05, 0.01), "r")
+    assert book.smallest_delta("own", 0.01, "r") == 1e-5 and book.smallest_delta("own", 1e-7, "r") == 1e-7
+    assert book.smallest_delta("other", 0.01, "others") == 0.01
+    poor = Spending(book.path, ceiling="2")
+    assert poor.before("own", 0.01, "r") < 2 and poor.hopeless("own", "c", "1", 0.01, "r"), "at δ = 0.01 it would fit"
 
 
 def test_what_cannot_keep_the_ceiling_is_told_before_it_begins(tmp_path):

@@ -21,7 +21,8 @@ from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256
 from dpstudy.evaluation.score_file import cell_of_scores
-from dpstudy.privacy.spending import BOOK, Spending, is_begun
+from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.privacy.spent_lines import is_begun
 from dpstudy.schema.methods import method_names, method_schema
 
 MODEL, SCORES, LEDGER, CURVE = "model.safetensors", "scores.parquet", "ledger.json", "curve.parquet"

@@ -53,6 +53,8 @@ class CellRequest:
         spend_again: a cell that stands there may be trained once more.
         ceiling: the most epsilon that all trainings on the same records may spend together, or None.
         records: whose they are, for that book (locations.records_of).
+        folders: where they lie (locations.folders_of).
+        others: trainings on folders that are not found are about other records (Spending).
         origin: a hash of how the config makes what the cell reads.
     """
 
@@ -73,6 +75,8 @@ class CellRequest:
     spend_again: bool = False
     ceiling: str | None = None
     records: str = ""
+    folders: Sequence[str] = ()
+    others: bool = False
     origin: str = ""
 
     @classmethod
@@ -95,7 +99,8 @@ class CellRequest:
         """The budget log of secure noise; None where noise is seeded or no log is kept."""
         if not (self.spent and self.noise == "secure"):
             return None
-        return Spending(self.spent, self.spend_again, self.ceiling, [*self.shared, *books_around(self.beside)])
+        shared = [*self.shared, *books_around(self.beside)]
+        return Spending(self.spent, self.spend_again, self.ceiling, shared, self.others)
 
     @property
     def fingerprint(self) -> str:

@@ -15,7 +15,8 @@ from dpstudy.cell.bound import releases_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_tensor_metadata, sha256
 from dpstudy.privacy.paid_store import PaidStore, name_of
-from dpstudy.privacy.spending import ANOTHER, Spending, is_begun
+from dpstudy.privacy.spending import ANOTHER, Spending
+from dpstudy.privacy.spent_lines import is_begun
 
 OVERWRITTEN = (
     "cell {}: its model was trained with secure noise, and this run would train another in its place; what it spent "

@@ -20,7 +20,8 @@ from dpstudy.cell.paid_models import Begun, PaidModels, store_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
 from dpstudy.privacy.paid_store import hashes_of, name_of, publish
-from dpstudy.privacy.spending import ANOTHER, BeyondBudgetError, OvertakenError, Spending, has_failed
+from dpstudy.privacy.spending import ANOTHER, BeyondBudgetError, OvertakenError, Spending
+from dpstudy.privacy.spent_lines import has_failed
 
 if TYPE_CHECKING:
     from dpstudy.methods.keeper import Keeper
@@ -73,7 +74,7 @@ def write_down(request: CellRequest) -> None:
         training = last.training if last and last.made_by["config"] == made["config"] else None
         record = functools.partial(book.record, files=files, config=made["config"], training=training)
         try:
-            record(cell.dataset, cell.path, request.seeds, ledger, request.records)
+            record(cell.dataset, cell.path, request.seeds, ledger, request.records, folders=request.folders)
         except BeyondBudgetError:
             paid.store.remove(cell.path, request.seeds, files)
             raise
@@ -216,7 +217,7 @@ def failure_paid(
             training = keeper.training if keeper else secrets.token_hex(8)
             why = (str(error).splitlines() or [""])[0][:_LONGEST] or type(error).__name__
             record = functools.partial(book.record, config=request.fingerprint, training=training, failed=why)
-            record(cell.dataset, cell.path, seeds, ledger, request.records)
+            record(cell.dataset, cell.path, seeds, ledger, request.records, folders=request.folders)
             remove_checkpoint(request)
         raise
 
@@ -258,7 +259,7 @@ def pay(
     files = store.add(cell.path, seeds, save_in)
     record = functools.partial(book.record, files=files, config=request.fingerprint, training=training, known=known)
     try:
-        record(cell.dataset, cell.path, seeds, ledger, request.records)
+        record(cell.dataset, cell.path, seeds, ledger, request.records, folders=request.folders)
     except BeyondBudgetError:
         store.remove(cell.path, seeds, files)
         raise
@@ -293,7 +294,7 @@ def begin(request: CellRequest, ledger: Mapping, training: str) -> None:
         return
     record = functools.partial(book.record, config=request.fingerprint, training=training)
     try:
-        record(cell.dataset, cell.path, request.seeds, ledger, request.records)
+        record(cell.dataset, cell.path, request.seeds, ledger, request.records, folders=request.folders)
     except BeyondBudgetError:
         remove_checkpoint(request)
         raise

@@ -14,7 +14,8 @@ from dpstudy.plan.first_spending import ENOUGH
 from dpstudy.plan.resources import is_sampled
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.privacy.spending import BOOK, Spending, about
+from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.privacy.spent_lines import about
 
 
 def read_own_study(study: str) -> tuple[dict, list[str]]:

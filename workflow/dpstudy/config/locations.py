@@ -1,6 +1,5 @@
 """Paths of a study's data, weights and budget logs, and checks that they exist; no file is opened."""
 
-import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from dpstudy.data.source import files_of
 from dpstudy.features import parts_of
 from dpstudy.features.packaged import file_of
 from dpstudy.privacy.data_book import NAME, below, books_around
+from dpstudy.privacy.spent_lines import names_of, parents_of
 
 
 def sources_of(config: dict) -> Iterator[tuple[str, dict]]:
@@ -30,7 +30,7 @@ def data_root(config: dict) -> str:
 def records_of(config: dict, dataset: str, links: bool = True) -> str:
     """Identifiers, joined by "+", of the records of a data set, whatever the study calls it.
 
-    Behind a "<" stand those of all enclosing folders (`spending.about` reads them).
+    Behind a "<" stand those of all enclosing folders (`spent_lines.about` reads them).
 
     Each folder, or file, that is read has a name, a second one that enlarges the data set too; two data sets with a
     name in common may have records in common: those that read, cut, sample or protect the same folder in two ways, or
@@ -43,27 +43,33 @@ def records_of(config: dict, dataset: str, links: bool = True) -> str:
         dataset: one of its private ones.
         links: look for links, which takes a second for each million files.
     """
+    inside: list[str] = []
+    around: list[Path] = []
+    for reader, folders in _read(config, dataset, links):
+        inside += [f"{reader} {folders[0] if folders else ''}", *map(str, folders)]
+        around += parents_of(folders)
+    return names_of(inside, around)
+
+
+def folders_of(config: dict, dataset: str) -> list[str]:
+    """The folders that a data set is read from, with those that links lead to."""
+    return [str(folder) for _, folders in _read(config, dataset) for folder in folders]
+
+
+def _read(config: dict, dataset: str, links: bool = True) -> Iterator[tuple[str, list[Path]]]:
+    """(reader, folders) of a data set and of what enlarges it: the folder that it names, then those behind links."""
     entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
     root = data_root({"data_root": "data"} | config)
-    sources = [entry, *([entry["extra"]] if "extra" in entry else [])]
-    inside: list[str] = []
-    around: list[str] = []
-    for source in sources:
+    for source in (entry, *([entry["extra"]] if "extra" in entry else [])):
         folder = Path(root, source["location"]).resolve() if "location" in source else None
-        folders = [folder, *(below(folder).linked if links else ())] if folder else []
-        inside += [f"{source['reader']} {folder or ''}", *map(str, folders)]
-        around += dict.fromkeys(str(parent) for one in folders for parent in one.parents)
-    inner, outer = (
-        "+".join(hashlib.sha256(name.encode()).hexdigest()[:16] for name in names) for names in (inside, around)
-    )
-    return f"{inner}<{outer}" if outer else inner
+        yield source["reader"], [folder, *(below(folder).linked if links else ())] if folder else []
 
 
 def books_of(config: dict, datasets: Collection[str]) -> list[str]:
     """The paths of the budget logs beside the data (privacy/data_book.py) of some private data sets.
 
-    They lie in `data_root`, or beside a folder that lies elsewhere, and beside what its links lead to where one may
-    write; a study may name one. Whoever reads the same folder, or one around it or inside it, by another `data_root`
+    They lie in `data_root`, or beside a folder that lies elsewhere, and beside what its links lead to; a study may name
+    one. Whoever reads the same folder, or one around it or inside it, by another `data_root`
     has a book there: that is found and counts, too. Records that come with the program, which are public, have none.
     """
     root, books = Path(data_root({"data_root": "data"} | config)).resolve(), set()
@@ -73,10 +79,14 @@ def books_of(config: dict, datasets: Collection[str]) -> list[str]:
                 books.add(Path(root, named))
                 continue
             real = folder.resolve()
-            books.add((root if real.is_relative_to(root) else folder.parent) / NAME)
-            outside = (one for one in (real, *below(real).linked) if not one.is_relative_to(root))
-            books |= {one.parent / NAME for one in outside if os.access(one.parent, os.W_OK)}
+            books.add((root if real.is_relative_to(root) else folder.parent.resolve()) / NAME)
+            books |= {one.parent / NAME for one in (real, *below(real).linked) if not one.is_relative_to(root)}
     return sorted({*map(str, books), *books_around(folders_looked_at(config, datasets))})
+
+
+def other_records(config: dict) -> bool:
+    """Whether the owner says that trainings whose folder is not found are about other records (Spending's `others`)."""
+    return "other_records" in config["release"].get("accept", ())
 
 
 def folders_looked_at(config: dict, datasets: Collection[str]) -> list[str]:

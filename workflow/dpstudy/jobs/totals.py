@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dpstudy.core.files import read_json, write_json
 from dpstudy.privacy.ledger_sums import total
-from dpstudy.privacy.spending import Spending, about
+from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spent_lines import about
 
 
 def write_totals(

@@ -18,7 +18,9 @@ from dpstudy.plan.resources import is_sampled
 from dpstudy.plan.sources import record_names
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
-from dpstudy.privacy.spending import Spending, about, fitting, has_failed, is_begun
+from dpstudy.privacy.spending import Spending
+from dpstudy.privacy.spent_lines import about, has_failed, is_begun
+from dpstudy.privacy.spent_sums import fitting
 from dpstudy.schema.methods import method_schema
 
 DRAWN = "DPSTUDY_DRAWN"  # set by a rehearsal, whose records are drawn ones

@@ -1,17 +1,18 @@
 """Files and parameters of the jobs that prepare data sets, and facts about data sets, splits and shards."""
 
 import functools
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 
 from dpstudy.cell.errata import own_rows
-from dpstudy.config.locations import books_of, data_root, records_of
+from dpstudy.config.locations import books_of, data_root, other_records, records_of
 from dpstudy.data.names import COUNTED, caveats, crops, split_names
 from dpstudy.data.own import own_data, own_reader
 from dpstudy.data.source import files_of
 from dpstudy.plan import paths
-from dpstudy.privacy.data_book import identity
-from dpstudy.privacy.spending import BOOK, Spending, about
+from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.privacy.spent_lines import about, identity
 
 _OF_A_CELL = ("reader", "extra", *COUNTED)
 _OF_OTHERS = ("delta", "not_accounted", "matched", "sum_jobs")  # of an entry: none that reading needs
@@ -262,10 +263,22 @@ def summed_in_shares(study: dict) -> list[str]:
     return [name for name in study["datasets"] if sum_jobs(study, name) > 1]
 
 
+def book_of(study: dict, datasets: Collection[str], **more) -> Spending:
+    """The budget log of this folder, with those beside some private data sets; `more` as of Spending."""
+    return Spending(BOOK, shared=books_of(study, datasets), others=other_records(study), **more)
+
+
+def together(study: dict, dataset: str, among: Iterable[str]) -> list[str]:
+    """Those of some data sets that may have records in common with one of them, which is the first."""
+    names = {name: record_names(study, name) for name in (dataset, *among)}
+    alike = (other for other in among if about({"dataset": other, "records": names[other]}, dataset, names[dataset]))
+    return [dataset, *(other for other in alike if other != dataset)]
+
+
 def all_record_names(study: dict) -> SimpleNamespace:
     """The record identifiers and budget logs of all data sets; changing them does not remake the total."""
     names = {name: record_names(study, name) for name in study["datasets"]}
-    return SimpleNamespace(of=names, books=books_of(study, study["datasets"]))
+    return SimpleNamespace(of=names, books=books_of(study, study["datasets"]), others=other_records(study))
 
 
 def spent_elsewhere(study: dict) -> list[str]:
@@ -274,7 +287,7 @@ def spent_elsewhere(study: dict) -> list[str]:
     Raises:
         StudyError: a book is damaged.
     """
-    book = Spending(BOOK, shared=books_of(study, study["datasets"]))
+    book = book_of(study, study["datasets"])
     known = {identity(entry) for entry in book.trainings()}
     names = {name: record_names(study, name) for name in study["datasets"]} if book.shared else {}
     others = (entry for entry in book.everywhere() if any(about(entry, *each) for each in names.items()))

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from dpstudy.config.black_box_options import options_for
 from dpstudy.config.cells import Cell
-from dpstudy.config.locations import books_of, folders_looked_at
+from dpstudy.config.locations import books_of, folders_looked_at, folders_of, other_records
 from dpstudy.config.public_points import reads_public
 from dpstudy.config.tuned import pays
 from dpstudy.evaluation.on_training import ON_TRAINING, UNPAID
@@ -253,6 +253,8 @@ def spending(study: dict, cell: Cell) -> SimpleNamespace:
         spend_again=study["release"].get("spend_again", False),
         ceiling=study["release"].get("budget"),
         records=record_names(study, cell.dataset) if secure else "",
+        folders=folders_of(study, cell.dataset) if secure else [],
+        others=other_records(study),
         not_accounted=kept_numbers(study, cell.dataset),
     )
 

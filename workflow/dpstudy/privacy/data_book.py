@@ -3,22 +3,22 @@
 Each folder keeps a book of its own, by which its models are known (spending.py). Beside the data lies one of all of
 them, so that a budget holds over all. A line stands here before it stands in its folder's own: a death in between
 leaves more here than was spent, never less. Lines are told apart by what they hold, so that a folder may be moved or
-copied.
+copied. They name the folders that were read as seen from the log, which is moved with them.
 """
 
 import contextlib
 import fcntl
 import functools
-import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import atomic, clear_disk_errors
+from dpstudy.privacy.spent_lines import identity, is_lost, read_lines, with_folders
 
 NAME = "dpstudy-spent.jsonl"
 _MOST_FOLDERS = 64  # that links of one data set lead to, each under its own name
@@ -52,27 +52,44 @@ def below(folder: Path) -> Below:
 
 @functools.lru_cache
 def _walked(folder: Path, _moment: int) -> Below:
-    """Where links lead to many folders, the one around them all stands for them."""
-    targets, books, due = set(), [], [folder]
+    """Links in folders that links lead to are followed too; where they lead to many, the one around them all stands
+    for them."""
+    targets, books, due, seen = set(), [], [folder], {folder}
     while due:
         with contextlib.suppress(OSError), os.scandir(due.pop()) as entries:  # folders that cannot be read are skipped
             for entry in entries:
+                inner = None
                 if entry.is_symlink():
-                    target = Path(entry.path).resolve()
-                    target = target if target.is_dir() else target.parent
+                    target = Path(os.path.realpath(entry.path))
+                    if not os.path.exists(target):
+                        continue
+                    inner = target if os.path.isdir(target) else None  # of a file's folder nothing else is read
                     if not target.is_relative_to(folder):
-                        targets.add(target)
+                        targets.add(inner or target.parent)
                 elif entry.is_dir():
-                    due.append(Path(entry.path))
+                    inner = Path(entry.path)
                 elif entry.name == NAME:
                     books.append(Path(entry.path))
-    linked = [Path(os.path.commonpath(targets))] if len(targets) > _MOST_FOLDERS else sorted(targets)
+                if inner and inner not in seen:
+                    seen.add(inner)
+                    due.append(inner)
+    outer = sorted(target for target in targets if targets.isdisjoint(target.parents))
+    linked = [Path(os.path.commonpath(outer))] if len(outer) > _MOST_FOLDERS else outer
     return Below(tuple(linked), tuple(sorted(books)))
 
 
-def identity(entry: Mapping) -> str:
-    """The unique id of a line of a budget log; for lines of earlier versions, a hash of the line."""
-    return entry.get("id") or hashlib.sha256(json.dumps(dict(entry), sort_keys=True).encode()).hexdigest()
+def once(paths: Iterable[str | os.PathLike]) -> list[str]:
+    """Each log under one name, though links or mounts lead to its folder by several: it is locked once."""
+    logs: dict[object, str] = {}
+    for path in sorted(map(os.path.realpath, paths)):
+        folder, name = os.path.split(path)
+        try:
+            state = os.stat(folder)
+        except OSError:  # told when it is written
+            logs[path] = path
+        else:
+            logs.setdefault((state.st_dev, state.st_ino, name), path)
+    return list(logs.values())
 
 
 class DataBook:
@@ -80,22 +97,25 @@ class DataBook:
 
     Args:
         path: of the file, made when a first line is written.
-        read: the entries of a book, from its path.
     """
 
-    def __init__(self, path: str | os.PathLike, read: Callable[[Path], Iterator[dict]]):
-        self.path, self._read = Path(path), read
+    def __init__(self, path: str | os.PathLike):
+        self.path = Path(path)
 
     def entries(self) -> list[dict]:
-        """The lines of the log, from the first.
+        """The lines of the log, from the first, with the folders that lie now where theirs lay, as seen from the log.
 
         Raises:
             StudyError: a line is damaged.
         """
-        return list(self._read(self.path))
+        here = self.path.parent
+        return [_with_folders(one, lambda folder: os.path.normpath(here / folder)) for one in read_lines(self.path)]
 
     def add(self, entries: Sequence[dict]) -> None:
         """Append the lines that are missing, and flush them to the disk; the caller must hold the lock.
+
+        Args:
+            entries: whose folders are absolute.
 
         Raises:
             StudyError: it cannot be written.
@@ -104,12 +124,14 @@ class DataBook:
         missing = [entry for entry in entries if identity(entry) not in known]
         if not missing:
             return
+        here = self.path.parent
+        lines = [_with_folders(entry, lambda folder: os.path.relpath(folder, here)) for entry in missing]
         before = self.path.read_bytes() if self.path.exists() else b""
         mode = self.path.stat().st_mode if before else None  # the mode is kept, as a group may have write access
         if before and not before.endswith(b"\n"):
             before += b"\n"
         with self._told(), atomic(self.path, private=True, durable=True) as temporary:
-            temporary.write_bytes(before + "".join(json.dumps(entry) + "\n" for entry in missing).encode())
+            temporary.write_bytes(before + "".join(json.dumps(line) + "\n" for line in lines).encode())
             if mode is not None:
                 temporary.chmod(mode)
 
@@ -154,3 +176,28 @@ class DataBook:
                 yield
         except OSError as error:
             raise StudyError(f"{self.path}: cannot be written ({error.strerror}); {_REMEDY}") from None
+
+
+def _with_folders(entry: dict, change: Callable[[str], str]) -> dict:
+    return entry | {"folders": [change(folder) for folder in entry["folders"]]} if "folders" in entry else entry
+
+
+def merged(entries: Sequence[dict], books: Sequence[DataBook], others: bool) -> list[dict]:
+    """The lines of a folder's log and of those beside the data, each once; "lost" are those that no folder is found of.
+
+    Args:
+        others: none is called lost: they are about other records.
+
+    Raises:
+        StudyError: a line is damaged.
+    """
+    lines: dict[str, dict] = {}
+    found: dict[str, bool] = {}  # by any of the logs beside the data in which it stands
+    for book in books:
+        for entry in book.entries():
+            key = identity(entry)
+            found[key] = found.get(key, False) or not is_lost(entry, book.path.parent)
+            lines[key] = with_folders(entry, lines.get(key))
+    for entry in entries:
+        lines[identity(entry)] = with_folders(entry, lines.get(identity(entry)))
+    return [line if others or found.get(key, True) else line | {"lost": True} for key, line in lines.items()]

@@ -17,7 +17,6 @@ import contextlib
 import datetime
 import fcntl
 import json
-import math
 import os
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,18 +24,24 @@ from pathlib import Path
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import atomic, clear_disk_errors
-from dpstudy.privacy import gaussian
-from dpstudy.privacy.data_book import DataBook, identity
+from dpstudy.privacy.data_book import DataBook, merged, once
 from dpstudy.privacy.printed import upper_bound
+from dpstudy.privacy.spent_lines import (
+    about,
+    first_name,
+    has_failed,
+    identity,
+    is_begun,
+    lost_in_words,
+    of_trainings,
+    read_lines,
+)
+from dpstudy.privacy.spent_sums import beyond, epsilon_of_all
 
 BOOK = "results/privacy/spent.jsonl"
 _CHANGED = "`make status` says what was changed: undo that."
 _GONE = "What was made is there no more (removed, or wiped)."
-_SURE, _LEAST = {False: 0.97, True: 0.8}, 0.01  # of an epsilon that is told to fit, where batches are samples or not
 CONTENT = "content"  # value of a line's "ids" where records without names are named by their content
-_KEYS = {"when": str, "dataset": str, "cell": str, "seed": int, "ledger": dict}  # that every line has
-_MORE = {"records": str, "files": dict, "config": str, "training": str, "failed": str, "ids": str, "id": str}
-_COUNTED = {"unit": str, "guarantee": str, "delta": float, "events": list}  # of a line's ledger
 
 
 # Alternatives for a user who wants another model; both spend privacy budget again.
@@ -57,7 +62,7 @@ class OvertakenError(Exception):
 class Spending:
     """A budget log, with lines {"when", "dataset", "records", "cell", "seed", "ledger", "config", "files", ...}.
 
-    Further keys are "training", "failed", "ids" and "id".
+    Further keys are "training", "failed", "ids", "id", and "folders", which were read.
 
     "files" are the hashes of what lies in the store of paid models. A line without them is of a training that was begun
     ("training" names it, as the line does that it ends with), and that has come to nothing if it "failed"; or of an
@@ -71,6 +76,8 @@ class Spending:
         ceiling: the most epsilon that trainings on the same records may spend together, whatever folder they run in;
             None: as much as they want.
         shared: books beside the data (data_book.py), which hold what other folders spend.
+        others: the owner says that lines beside the data whose folder is not found are about other records; else they
+            count.
     """
 
     def __init__(
@@ -79,9 +86,10 @@ class Spending:
         again: bool = False,
         ceiling: str | None = None,
         shared: Sequence[str | os.PathLike] = (),
+        others: bool = False,
     ):
-        self.path, self.again, self.ceiling = Path(path), again, ceiling
-        self.shared = [DataBook(name, _read) for name in sorted({os.path.abspath(name) for name in shared})]
+        self.path, self.again, self.ceiling, self.others = Path(path), again, ceiling, others
+        self.shared = [DataBook(name) for name in once(shared)]
 
     def entries(self) -> Iterator[dict]:
         """The lines of the log, from the first.
@@ -89,11 +97,11 @@ class Spending:
         Raises:
             StudyError: a line is damaged, or no entry.
         """
-        return _read(self.path)
+        return read_lines(self.path)
 
     def trainings(self) -> list[dict]:
         """One line per training: of one that was begun and has ended, the line written at its end."""
-        return _of_trainings(list(self.entries()))
+        return of_trainings(list(self.entries()))
 
     def _paths(self) -> list[str]:
         return [str(self.path), *(str(book.path) for book in self.shared)]
@@ -104,8 +112,7 @@ class Spending:
         Raises:
             StudyError: a line of a book is damaged.
         """
-        by_identity = {identity(entry): entry for book in self.shared for entry in book.entries()}
-        return _of_trainings(list((by_identity | {identity(entry): entry for entry in self.entries()}).values()))
+        return of_trainings(merged(list(self.entries()), self.shared, self.others))
 
     def tell_others(self) -> None:
         """Copy lines that only this log has into those beside the data, as after an older version.
@@ -171,7 +178,7 @@ class Spending:
         """Refuse a training that would exceed the budget together with all spending on the same records.
 
         Args:
-            ledger: of each of the seeds; its delta is the one at which all of it is added up.
+            ledger: of each of the seeds.
             records, training: as of `record`.
 
         Raises:
@@ -185,28 +192,8 @@ class Spending:
             for entry in self.everywhere()
             if about(entry, dataset, records) and not (training and entry.get("training") == training)
         ]
-        budget = f"release: {{budget: {self.ceiling}}}"
-        if ledger["unit"] == "subject" and any(one["unit"] != "subject" for one in past):
-            raise BeyondBudgetError(
-                f"cell {cell}: trainings before it protect single records and bound nothing for persons: nobody can "
-                f"tell whether it keeps {budget}"
-            )
-        spent = _total([(one, 1) for one in past] + [(ledger, len(seeds))], ledger["delta"])
-        if spent is None:
-            raise BeyondBudgetError(
-                f"cell {cell}: its guarantee is {ledger['guarantee']!r}, without a bound, beyond {budget}"
-            )
-        if spent > float(self.ceiling):
-            before = (_total([(one, 1) for one in past], ledger["delta"]) if past else None) or 0.0
-            used_up = before >= float(self.ceiling)
-            sampled = any(event["sampling"] != "none" for event in ledger["events"])
-            largest = fitting(float(self.ceiling), before, len(seeds), ledger["delta"], sampled)
-            less = ", or take a smaller ε" + (f" ({largest:g} fits)" if largest else "")
-            limit, less = (f"{budget}, of which nothing is left", "") if used_up else (budget, less)
-            raise BeyondBudgetError(
-                f"cell {cell}: with it trainings would have spent ε = {upper_bound(spent)} on these records (before it "
-                f"{upper_bound(before)}), beyond {limit}; leave the cell out{less}"
-            )
+        if reason := beyond(cell, self.ceiling, past, ledger, len(seeds)):
+            raise BeyondBudgetError(reason + self.lost(dataset, records))
 
     def hopeless(self, dataset: str, cell: str, epsilon: str, delta: float, records: str) -> str:
         """The reason why no training of a cell can keep within the budget, by the log alone; "" where one may.
@@ -222,12 +209,12 @@ class Spending:
         budget = f"release: {{budget: {self.ceiling}}}"
         if epsilon == "inf":
             return f"cell {cell}: without noise it has no bound, and so is beyond {budget}; leave the cell out"
-        before = self.before(dataset, delta, records, [cell])
+        before = self.before(dataset, self.smallest_delta(dataset, delta, records), records, [cell])
         if before is None or before < float(self.ceiling):
             return ""
         spent = f"ε = {upper_bound(before)} is spent on these records, those of other folders included"
         larger = "leave the cell out, or decide on a larger budget (`make plan` says what the study comes to)"
-        return f"cell {cell}: nothing is left of {budget} ({spent}); {larger}"
+        return f"cell {cell}: nothing is left of {budget} ({spent}); {larger}{self.lost(dataset, records)}"
 
     def before(self, dataset: str, delta: float, records: str, cells: Collection[str] = ()) -> float | None:
         """The epsilon already spent on these records, except by unfinished trainings that these cells resume.
@@ -241,7 +228,26 @@ class Spending:
             line for line in self.everywhere() if has_failed(line) or not (line["cell"] in cells and is_begun(line))
         ]
         past = [(line["ledger"], 1) for line in others if about(line, dataset, records)]
-        return _total(past, delta) if past else 0.0
+        return epsilon_of_all(past, delta) if past else 0.0
+
+    def smallest_delta(self, dataset: str, delta: float, records: str) -> float:
+        """The delta at which a budget is added up: the smallest of all trainings on these records, and of this.
+
+        Raises:
+            StudyError: the book is damaged.
+        """
+        lines = (line for line in self.everywhere() if about(line, dataset, records))
+        return min([delta, *(line["ledger"]["delta"] for line in lines)])
+
+    def lost(self, dataset: str, records: str) -> str:
+        """A sentence on the lines that count although nobody can tell whether they are about these records, or ""."""
+        return lost_in_words(self.everywhere(), dataset, records)
+
+    def missing(self) -> list[dict]:
+        """The lines beside the data that this log lacks: of other folders, or kept out of it by a death."""
+        here = {identity(entry) for entry in self.entries()}
+        lines = [line for line in self.everywhere() if identity(line) not in here]
+        return [{key: value for key, value in line.items() if key != "lost"} for line in lines]
 
     def numbered(self, dataset: str, records: str) -> bool:
         """Whether records are named by row numbers, as earlier trainings in the log require.
@@ -253,7 +259,7 @@ class Spending:
             records: as of `record`; the folder that is read first, and its reader, must be the same.
         """
         return any(
-            _first(entry["records"]) == _first(records)
+            first_name(entry["records"]) == first_name(records)
             if entry.get("records") and records
             else entry["dataset"] == dataset
             for entry in self.entries()
@@ -273,9 +279,11 @@ class Spending:
         training: str | None = None,
         known: int | None = None,
         failed: str = "",
+        folders: Sequence[str] = (),
     ) -> None:
         """Add a line per seed; concurrent jobs wait for each other.
 
+        Lines of this very training that stand beside the data, since a death kept them out of this log, are copied.
         A total.json beside the book does not know of them, and somebody might publish by it: it goes, and the next run
         of the study makes it anew.
 
@@ -286,6 +294,7 @@ class Spending:
             training: its name, where it keeps checkpoints; without `files`, it was begun.
             known: how many of its lines (`ended`) there were before it; None: however many.
             failed: why nothing will come of it; what it spent is added to whatever budget.
+            folders: that are read, with those behind links, so that the data may be moved with the log beside them.
 
         Raises:
             StudyError: as of `afford`, or the disk is full; then nothing is added.
@@ -293,22 +302,23 @@ class Spending:
         """
         seeds = [seeds] if isinstance(seeds, int) else seeds
         when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        entry = {"when": when, "dataset": dataset, "records": records, "cell": cell}
+        entry = {"when": when, "dataset": dataset, "records": records, "folders": list(folders), "cell": cell}
         facts = {"ledger": dict(ledger), "files": files and dict(files), "config": config, "training": training}
         facts |= {"failed": failed}
         facts = {key: value for key, value in facts.items() if value}
         with self._locked():
             if known is not None and self.ended(cell, seeds) > known:
                 raise OvertakenError
-            if not failed:
-                self.afford(dataset, cell, seeds, ledger, records, training)
+            told = {line["seed"]: line for line in self.missing() if _is_of(line, cell, files, training, failed)}
+            if not failed and (untold := [seed for seed in seeds if seed not in told]):
+                self.afford(dataset, cell, untold, ledger, records, training)
             if not self.numbered(dataset, records):
                 entry["ids"] = CONTENT
             self.path.with_name("total.json").unlink(missing_ok=True)
             before = self.path.read_bytes() if self.path.exists() else b""
             if before and not before.endswith(b"\n"):
                 before += b"\n"  # an edit by hand may have left out the final newline
-            new = [entry | {"seed": seed} | facts | {"id": secrets.token_hex(8)} for seed in seeds]
+            new = [told.get(seed) or entry | {"seed": seed} | facts | {"id": secrets.token_hex(8)} for seed in seeds]
             earlier = list(self.entries())
             for book in self.shared:
                 book.add([*earlier, *new])
@@ -340,101 +350,10 @@ class Spending:
             os.close(lock)
 
 
-def _read(path: Path) -> Iterator[dict]:
-    if not path.exists():
-        return
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        try:
-            yield _entry(line)
-        except (ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, a giant number
-            why = str(error) if isinstance(error, _NoEntryError) else "it is not JSON"
-            raise StudyError(
-                f"{path}: line {number} is damaged ({why}); nobody can tell what was spent. Mend it by hand"
-            ) from None
-
-
-def _of_trainings(entries: Sequence[dict]) -> list[dict]:
-    over = {_training(entry) for entry in entries if has_failed(entry) or not is_begun(entry)}
-    return [entry for entry in entries if has_failed(entry) or not (is_begun(entry) and _training(entry) in over)]
-
-
-class _NoEntryError(ValueError):
-    """A line that is JSON, and no entry of the book."""
-
-
-def _entry(line: bytes) -> dict:
-    entry = json.loads(line)
-    _check_types(entry, _KEYS, _MORE, "the line")
-    _check_types(entry["ledger"], _COUNTED, {}, "its ledger")
-    return entry
-
-
-def _check_types(content: object, needed: Mapping[str, type], more: Mapping[str, type], what: str) -> None:
-    if not isinstance(content, dict):
-        raise _NoEntryError(f"{what} is no entry")
-    if missing := [key for key in needed if key not in content]:
-        raise _NoEntryError(f"{what} lacks {missing[0]!r}")
-    for key, kind in {**needed, **more}.items():
-        kinds = (int, float) if kind is float else kind
-        if key in content and (not isinstance(content[key], kinds) or isinstance(content[key], bool)):
-            raise _NoEntryError(f"{key!r} of {what} is not of the type {kind.__name__!r}")
-
-
-def is_begun(entry: Mapping) -> bool:
-    """Whether a line was written at a training's first checkpoint, or when it failed, rather than at its end."""
-    return "training" in entry and "files" not in entry
-
-
-def has_failed(entry: Mapping) -> bool:
-    """Whether a line is of a training that failed after noise was drawn."""
-    return "failed" in entry
-
-
-def _training(entry: Mapping) -> tuple:
-    return entry["cell"], entry["seed"], entry.get("training")
-
-
-def about(entry: Mapping, dataset: str, records: str | None) -> bool:
-    """Whether a line may concern some of these records (locations.records_of).
-
-    It does if the same folder was read, or one around the other. Old lines know no folders around, or the data set's
-    name alone.
-    """
-    if not (entry.get("records") and records):
-        return entry["dataset"] == dataset
-    (read, around), (other, around_other) = map(_names, (entry["records"], records))
-    return not (read.isdisjoint(other | around_other) and around.isdisjoint(other))
-
-
-def _names(records: str) -> tuple[set[str], set[str]]:
-    """Names of the folders that are read, and of those around them."""
-    read, _, around = records.partition("<")
-    return set(read.split("+")), set(around.split("+")) - {""}
-
-
-def _first(records: str) -> str:
-    """The first of the names: of the folder that is read first, and its reader."""
-    return records.partition("<")[0].partition("+")[0]
-
-
-def fitting(ceiling: float, before: float, models: int, delta: float, sampled: bool) -> float:
-    """The epsilon that each of `models` models may have within the budget, if all were Gaussian; 0 if too small.
-
-    Args:
-        sampled: their batches are samples, whose epsilons add up otherwise: of fifteen sums, two to nine models of
-            epsilon 1 to 8, accountants gave 0.86 to 1.20 times what is reckoned.
-    """
-    left = gaussian.mu_of(ceiling, delta) ** 2 - gaussian.mu_of(before, delta) ** 2
-    if left <= 0:
-        return 0.0
-    epsilon = _SURE[sampled] * gaussian.epsilon_of(math.sqrt(left / models), delta)
-    digits = 1 - math.floor(math.log10(epsilon)) if epsilon > 0 else 0
-    largest = math.floor(epsilon * 10**digits) / 10**digits
-    return largest if largest >= _LEAST else 0.0
-
-
-def _total(ledgers: Sequence[tuple[Mapping, int]], delta: float) -> float | None:
-    """The epsilon of all of them together; None where one has no proved guarantee."""
-    from dpstudy.privacy.ledger_sums import total
-
-    return total([(dict(ledger), seeds) for ledger, seeds in ledgers], delta, same_parts=False)["epsilon"]
+def _is_of(line: Mapping, cell: str, files: Mapping[str, str] | None, training: str | None, failed: str) -> bool:
+    """Whether a line beside the data is of the very training that is written down, as told by what nobody else has."""
+    if line["cell"] != cell or line.get("failed", "") != failed:
+        return False
+    if files:
+        return line.get("files") == files
+    return training is not None and "files" not in line and line.get("training") == training
