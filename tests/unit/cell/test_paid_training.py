@@ -19,6 +19,7 @@ from dpstudy.features import shards
 from dpstudy.jobs import training
 from dpstudy.jobs.scoring import score_cell
 from dpstudy.jobs.training import train_cell
+from dpstudy.privacy import spending
 from dpstudy.privacy.paid_store import PaidStore
 from dpstudy.privacy.spending import BeyondBudgetError, Spending
 from tests.unit.tuning.conftest import FIRST_ORDER, request_of, write_split
@@ -76,6 +77,25 @@ def test_a_death_after_the_book_s_line_loses_nothing(paying, monkeypatch):
     (line,) = lines_of(request)
     assert not os.path.exists(outputs["model"])
     assert take(request, inputs, outputs) and lines_of(request) == [line] and all(map(os.path.exists, outputs.values()))
+
+
+def test_a_death_between_the_two_logs_pays_once(paying, monkeypatch, tmp_path):
+    """The log beside the data has the line; with a budget that it uses up, the same command is let through."""
+    request, inputs, outputs = paying
+    (tmp_path / "data").mkdir()
+    request = replace(request, shared=[str(tmp_path / "data" / "log.jsonl")], ceiling="1.2", records="r")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(spending, "atomic", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        train_cell(request, inputs, outputs)
+    assert not lines_of(request) and len(request.spending.everywhere()) == 1
+    due = due_of(request, outputs)
+    assert PaidModels(request.spending).config_of(due) == due.fingerprint, "not due: nothing is refused beforehand"
+    assert guard([due], request.spending, secure=True)
+    take_or_train(request, inputs, outputs, lambda: pytest.fail("it is paid for"))
+    assert lines_of(request) == request.spending.everywhere() and len(lines_of(request)) == 1
+    other = replace(request, cell=replace(request.cell, entry="other"))
+    with pytest.raises(BeyondBudgetError):
+        take_or_train(other, inputs, outputs, lambda: train_cell(other, inputs, outputs))
 
 
 def test_what_the_book_refuses_is_not_kept(paying, monkeypatch):
