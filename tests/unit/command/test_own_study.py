@@ -8,8 +8,9 @@ from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
-from dpstudy.privacy.gaussian import mu_of
+from dpstudy.privacy.gaussian import epsilon_of, mu_of
 from dpstudy.privacy.ledger import build_ledger
+from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending
 
 CELL = "own/pixels/least-squares/eps=1"
@@ -78,3 +79,26 @@ def test_a_budget_that_the_models_would_exceed_is_told_before_a_run(study, tmp_p
         *_, last = own_study.beside_the_book(study, "own")
         assert last.endswith(f", which a run {fits}"), last
     assert not list(own_study.beside_the_book(study | {"noise": "seeded"}, "own"))
+
+
+def test_a_plan_adds_up_data_sets_with_the_same_records(study, tmp_path, monkeypatch):
+    """Their models, one of each, are within the budget alone."""
+    two = [Cell(name, "pixels", "least-squares", "2") for name in ("own", "again", "other")]
+    study |= {"seeds": [0], "methods": {}, "release": {"budget": "2.5"}}
+    study["datasets"] |= {"again": {"delta": "1e-6"}, "other": {"delta": "1e-5"}}
+    names = {"own": "these", "again": "these", "other": "those"}
+    monkeypatch.setattr(own_study, "records_of", lambda _study, name: names[name])
+    monkeypatch.setattr(own_study, "unfold", lambda _study: two)
+    monkeypatch.setattr(own_study, "is_sampled", lambda _options: False)
+    monkeypatch.setattr(Cell, "options", lambda _cell, _study: {})
+    whole = epsilon_of((mu_of(2, 1e-5) ** 2 + mu_of(2, 1e-6) ** 2) ** 0.5, 1e-6)
+    *_, last = own_study.beside_the_book(study, "own")
+    assert last == f"with these models and those of again it would be about {upper_bound(whole)}, which a run refuses"
+    *_, last = own_study.beside_the_book(study, "other")
+    assert last == "with these models it would be about 2, which a run allows"
+
+
+def test_a_plan_says_what_else_stands_in_the_log(study, tmp_path):
+    trained(tmp_path, "first", records="those")
+    (told,) = own_study.beside_the_book(study, "own")
+    assert told.startswith("of own ε = 0 stands in the budget log already, beside 1 training of 'own' on other records")

@@ -9,6 +9,8 @@ import pytest
 
 from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
+from dpstudy.plan import sources
+from dpstudy.plan.before import check_budget
 from dpstudy.plan.first_spending import DRAWN, ask_on_terminal, first_spending, refuse_together
 from dpstudy.plan.sources import record_names
 from dpstudy.privacy.budget import Budget
@@ -205,6 +207,87 @@ def test_a_folder_that_was_moved_is_told(monkeypatch):
         "; 2 trainings on another folder stand in the budget log under this name: if the records were moved or "
         "copied from there, that was spent of them too"
     )
+
+
+def of_two(**changes):
+    """A study with two data sets of one folder, of other deltas, and what is due of both."""
+    twice = {"reader": "cifar", "location": "cifar10", "delta": "1e-4", "test_split": "private"}
+    sources._record_names.clear()  # of a data_root that counts from another test's folder
+    study = study_with(**OWN, datasets__again=twice, datasets__other=twice | {"location": "elsewhere"}, **changes)
+    due = [of_epsilon("2")]
+    for name in ("again", "other"):
+        outputs = {key: path.replace("own/", f"{name}/") for key, path in due[0].outputs.items()}
+        due.append(replace(due[0], wildcards={**due[0].wildcards, "dataset": name}, outputs=outputs))
+    return study, due
+
+
+def test_data_sets_with_the_same_records_are_added_up_and_asked_for_together():
+    study, due = of_two(epsilons=["2"])
+    (both, other), questions = asked(study, *due, answer="y")
+    whole = epsilon_of((mu_of(2, 1e-5) ** 2 + mu_of(2, 1e-4) ** 2) ** 0.5, 1e-5)
+    assert both.startswith(
+        f"datasets.own: this run spends about epsilon {upper_bound(whole)} of its records at delta 1e-5, by 2 models "
+        "(epsilon 2), those of 'again' among them; nothing"
+    )
+    assert other.startswith("datasets.other: this run spends about epsilon 2 of its") and len(questions) == 2
+
+
+def test_data_sets_with_the_same_records_are_refused_together():
+    study, due = of_two(epsilons=["2"], release={"budget": "2.5"})
+    check_budget(study, [due[0], due[2]])
+    with pytest.raises(
+        StudyError, match=r"^release: \{budget: 2\.5\}: 2 models of 'again' and 'own' would bring .*ε = 3\.2\d*"
+    ) as refused:
+        check_budget(study, due)
+    fits = re.search(r"2 fit, each with ε = (\S+),", str(refused.value))[1]
+    cells = [Cell(name, "pixels", "ls", fits) for name in ("own", "again")]
+    refuse_together(study, "own", cells, Spending(BOOK, ceiling="2.5"))
+
+
+def test_a_budget_is_reckoned_at_the_smallest_delta_of_all():
+    """What fits is told at the delta of the models."""
+    study, book = study_with(**OWN, datasets__own__delta="1e-3"), Spending(BOOK, ceiling="2.3")
+    events = [Event("x", "gaussian", 1 / mu_of(2, 1e-5), 1.0)]
+    ledger = build_ledger(events, Budget("2", 1e-5), n=1000, unit="record", noise="secure")
+    book.record("own", "x", [0], ledger, record_names(study, "own"))
+    cells = [Cell("own", "pixels", "ls", "1")]
+    mu = mu_of(2, 1e-5), mu_of(1, 1e-3)
+    assert (
+        epsilon_of(sum(one**2 for one in mu) ** 0.5, 1e-3)
+        < 2
+        < 2.4
+        < epsilon_of(sum(one**2 for one in mu) ** 0.5, 1e-5)
+    )
+    with pytest.raises(StudyError, match=r"what is spent to about ε = 2\.\d* \(before 2\)") as refused:
+        refuse_together(study, "own", cells, book)
+    fits = re.search(r"one with ε = (\S+) fits", str(refused.value))[1]
+    refuse_together(study, "own", [replace(cells[0], epsilon=fits)], book)
+    (told,) = first_spending(study, [of_epsilon("1")], book, lambda question: "y")
+    assert (
+        "at delta 1e-5" in told and f"about {upper_bound(epsilon_of(sum(one**2 for one in mu) ** 0.5, 1e-5))}" in told
+    )
+
+
+def test_of_a_log_with_lines_that_match_nothing_it_is_not_said_that_nothing_was_spent(tmp_path):
+    study, log = study_with(**OWN), tmp_path / "data" / "log.jsonl"
+    for place in ("data/mri", "gone"):
+        (tmp_path / place).mkdir(parents=True)
+    events = [Event("x", "gaussian", 1 / mu_of(2, 1e-5), 1.0)]
+    ledger = build_ledger(events, Budget("2", 1e-5), n=1000, unit="record", noise="secure")
+    elsewhere = Spending(tmp_path / "elsewhere" / "spent.jsonl", shared=[log])
+    elsewhere.record("mri", "x", [0], ledger, "r1", folders=[str(tmp_path / "data/mri")])
+    (told,) = first_spending(study, [of_epsilon("1")], Spending(BOOK, shared=[log]), lambda question: "y")
+    assert f"; in the budget log ({log}) is 1 training of 'mri', none on these records. What" in told
+    elsewhere.record("scans", "y", [0], ledger, "r2", folders=[str(tmp_path / "gone")])
+    (tmp_path / "gone").rename(tmp_path / "renamed")
+    (told,) = first_spending(study, [of_epsilon("1")], Spending(BOOK, shared=[log]), lambda question: "y")
+    assert "; with epsilon 2 that was spent before" in told and told.endswith(
+        "; 1 training of 'scans' in the budget log, whose folder is not where it was, count since these records may "
+        "have lain there: if others did, write release: {accept: [other_records]}"
+    )
+    accepting = Spending(BOOK, shared=[log], others=True)
+    (told,) = first_spending(study, [of_epsilon("1")], accepting, lambda question: "y")
+    assert f"; in the budget log ({log}) are 2 trainings of 'mri', 'scans', none on these records. What" in told
 
 
 def test_a_terminal_is_asked_and_nobody_where_there_is_none():

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from dpstudy.config.cells import Cell, unfold
 from dpstudy.config.loading import read_study
-from dpstudy.config.locations import books_of, records_of
+from dpstudy.config.locations import books_of, other_records, records_of
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
-from dpstudy.plan.first_spending import ENOUGH
+from dpstudy.plan.first_spending import ENOUGH, composed_mu
 from dpstudy.plan.resources import is_sampled
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending
-from dpstudy.privacy.spent_lines import about
+from dpstudy.privacy.spent_lines import about, in_words
 
 
 def read_own_study(study: str) -> tuple[dict, list[str]]:
@@ -43,7 +43,8 @@ def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
         known = any(cell == one.path for one in unfold(loaded))  # otherwise the run refuses it, and lists the cells
         if loaded["noise"] != "secure" or loaded["release"].get("spend_again") or not known:
             return
-        book, records = Spending(Path(folder, BOOK), shared=books_of(loaded, [name])), records_of(loaded, name)
+        book = Spending(Path(folder, BOOK), shared=books_of(loaded, [name]), others=other_records(loaded))
+        records = records_of(loaded, name)
         paid = [entry for entry in book.everywhere() if entry["cell"] == cell and about(entry, name, records)]
         here = any(entry["cell"] == cell for entry in book.trainings())
     except StudyError:
@@ -56,18 +57,25 @@ def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
         )
 
 
-def in_the_book(study: dict, name: str) -> tuple[float | None, str]:
+def in_the_book(study: dict, name: str, delta: float) -> tuple[float | None, float, str]:
     """The epsilon already spent on a data set's records by the budget logs beside the data, and a sentence about it.
 
-    None stands for trainings without a guarantee.
+    It is reckoned at the smallest delta of all trainings, which is the second. None stands for trainings without a
+    guarantee.
     """
-    book = Spending(os.devnull, shared=books_of(study, [name]))  # only the budget logs beside the data
-    spent = book.before(name, float(study["datasets"][name]["delta"]), records_of(study, name))
+    # Only the budget logs beside the data.
+    book = Spending(os.devnull, shared=books_of(study, [name]), others=other_records(study))
+    records, lines = records_of(study, name), book.everywhere()
+    delta = book.smallest_delta(name, delta, records)
+    spent = book.before(name, delta, records)
     budget = study["release"].get("budget")
-    in_words = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"
+    stands = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"
     where = ", ".join(str(one.path) for one in book.shared)
     of = f", and the budget is {budget}" if budget else ""
-    return spent, f"of {name} {in_words} in the budget log already{of}" + (f" ({where})" if where else "")
+    others = [line for line in lines if not about(line, name, records)]
+    beside = f", beside {in_words(others)} on other records" if others else ""
+    said = f"of {name} {stands} in the budget log already{beside}{of}" + (f" ({where})" if where else "")
+    return spent, delta, said + book.lost(name, records)
 
 
 def beside_the_book(study: dict, name: str) -> Iterator[str]:
@@ -77,18 +85,20 @@ def beside_the_book(study: dict, name: str) -> Iterator[str]:
     """
     if study["noise"] != "secure":
         return
-    spent, sentence = in_the_book(study, name)
+    names = {other: records_of(study, other) for other in study["datasets"]}
+    alike = [other for other in names if about({"dataset": other, "records": names[other]}, name, names[name])]
+    spent, delta, sentence = in_the_book(study, name, min(float(study["datasets"][other]["delta"]) for other in alike))
     yield sentence
     if spent is not None and "budget" in study["release"]:
-        cells, delta = [one for one in unfold(study) if one.dataset == name], float(study["datasets"][name]["delta"])
+        cells = [one for one in unfold(study) if one.dataset in alike]
         mu = together_mu(study, [one for one in cells if one.epsilon != "inf"])
         whole = gaussian.epsilon_of(math.hypot(mu, gaussian.mu_of(spent, delta) if spent else 0.0), delta)
         sampled = any(is_sampled(cell.options(study)) for cell in cells)
         fits = "allows" if whole <= ENOUGH[sampled] * float(study["release"]["budget"]) else "refuses"
-        yield f"with these models it would be about {upper_bound(whole)}, which a run {fits}"
+        these = "these models" + "".join(f" and those of {other}" for other in alike if other != name)
+        yield f"with {these} it would be about {upper_bound(whole)}, which a run {fits}"
 
 
 def together_mu(study: dict, cells: Sequence[Cell]) -> float:
-    """mu of all models of these cells composed, as if each release were Gaussian; one data set, finite epsilons."""
-    squares = (gaussian.mu_of(float(one.epsilon), float(study["datasets"][one.dataset]["delta"])) ** 2 for one in cells)
-    return math.sqrt(len(study["seeds"]) * sum(squares))
+    """mu of all models of these cells composed, of each seed, as if each release were Gaussian; finite epsilons."""
+    return math.sqrt(len(study["seeds"])) * composed_mu(study, cells)

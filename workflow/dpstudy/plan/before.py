@@ -10,7 +10,7 @@ from dpstudy.cell.bound import own_binding, refuse
 from dpstudy.cell.bound_before import BoundBefore
 from dpstudy.cell.paid_models import PaidForError, PaidModels, guard
 from dpstudy.config.cells import Cell, unfold
-from dpstudy.config.locations import books_of, data_root
+from dpstudy.config.locations import data_root
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.core.job import check_writable
@@ -20,7 +20,7 @@ from dpstudy.plan.fingerprints import data_of, due_trainings, trainings
 from dpstudy.plan.first_spending import DRAWN, ask_on_terminal, first_spending, refuse_together
 from dpstudy.plan.foreseen import foresee
 from dpstudy.plan.internals import Job
-from dpstudy.plan.sources import numbered, record_names
+from dpstudy.plan.sources import book_of, numbered, record_names, together
 from dpstudy.plan.study import used
 from dpstudy.plan.targets import final_targets
 from dpstudy.plan.wildcards import cell_of
@@ -71,7 +71,7 @@ def check(
         check_budget(study, due)
         foresee(study, due)
         if study["noise"] == "secure":
-            book = Spending(BOOK, shared=books_of(study, used(study)["datasets"]))
+            book = book_of(study, used(study)["datasets"])
             warnings = warnings + first_spending(study, due, book, None if planned else ask_on_terminal)
     except StudyError as error:
         raise StudyError(f"nothing was run: {error}") from None
@@ -128,8 +128,8 @@ def guard_paid_models(study: dict, due: Sequence[Job], planned: bool = False) ->
     secure, book = study["noise"] == "secure", Path(BOOK)
     if not (secure or book.exists()):
         return False
-    shared = books_of(study, used(study)["datasets"]) if secure else []
-    spending = Spending(book, study["release"].get("spend_again", False), shared=shared)
+    again = study["release"].get("spend_again", False)
+    spending = book_of(study, used(study)["datasets"] if secure else [], again=again)
     trained = [training for _, _, training in due_trainings(study, due)]
     scored = {cell_of(job.wildcards).path for job in due if job.rule == "score_cell"}
     others = not scored <= {training.cell for training in trained}
@@ -156,7 +156,7 @@ def check_budget(study: dict, due: Sequence[Job]) -> None:
     ceiling = study["release"].get("budget")
     if study["noise"] != "secure" or ceiling is None:
         return
-    spending = Spending(BOOK, ceiling=ceiling, shared=books_of(study, used(study)["datasets"]))
+    spending = book_of(study, used(study)["datasets"], ceiling=ceiling)
     paid, refused = PaidModels(spending), {}
     planned: dict[str, list[Cell]] = {}
     for job, cell, training in due_trainings(study, due):
@@ -169,8 +169,9 @@ def check_budget(study: dict, due: Sequence[Job]) -> None:
     if refused:
         more = f" ({len(refused) - 1} more cells likewise)" if len(refused) > 1 else ""
         raise StudyError(f"{next(iter(refused.values()))}{more}")
-    for name, cells in planned.items():
-        refuse_together(study, name, cells, spending)
+    for name in planned:
+        alike = together(study, name, planned)
+        refuse_together(study, name, [cell for other in alike for cell in planned[other]], spending)
 
 
 def _note_records(study: dict, book: Spending, made_anew: set[str]) -> None:

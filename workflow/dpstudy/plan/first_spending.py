@@ -15,11 +15,11 @@ from dpstudy.data.own import own_reader
 from dpstudy.plan.fingerprints import due_trainings
 from dpstudy.plan.internals import Job
 from dpstudy.plan.resources import is_sampled
-from dpstudy.plan.sources import record_names
+from dpstudy.plan.sources import record_names, together
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import Spending
-from dpstudy.privacy.spent_lines import about, has_failed, is_begun
+from dpstudy.privacy.spent_lines import about, has_failed, in_words, is_begun, lost_in_words
 from dpstudy.privacy.spent_sums import fitting
 from dpstudy.schema.methods import method_schema
 
@@ -53,15 +53,21 @@ def first_spending(
     # Begun in this folder: elsewhere a training of the same name is another one, and so is one that begins again.
     here = [] if study["release"].get("spend_again") else book.trainings()
     begun = [one for one in here if is_begun(one) and not has_failed(one)]
-    for name, cells in _due(study, due, paid, begun).items():
-        if DRAWN in os.environ:
+    by_dataset = {} if DRAWN in os.environ else _due(study, due, paid, begun)
+    told: set[frozenset[str]] = set()
+    for name in by_dataset:
+        alike = together(study, name, by_dataset)
+        if frozenset(alike) in told:  # data sets that all read the same records are told of, and asked for, once
             continue
-        delta, records = float(study["datasets"][name]["delta"]), record_names(study, name)
+        told.add(frozenset(alike))
+        cells = [cell for other in alike for cell in by_dataset[other]]
+        records = record_names(study, name)
+        delta = book.smallest_delta(name, min(float(study["datasets"][one]["delta"]) for one in alike), records)
         finite = [cell for cell in cells if cell.epsilon != "inf"]
         sampled = any(is_sampled(cell.options(study)) for cell in finite)
-        mu = math.sqrt(sum(gaussian.mu_of(float(cell.epsilon), delta) ** 2 for cell in finite))
+        mu = composed_mu(study, finite)
         reckoned = gaussian.epsilon_of(mu, delta) if finite else 0.0
-        together = upper_bound(reckoned * (ENOUGH[True] if sampled else 1))
+        in_all = upper_bound(reckoned * (ENOUGH[True] if sampled else 1))
         models = f"{len(finite)} model{'s' if len(finite) != 1 else ''}"
         several = f" (epsilon {', '.join(dict.fromkeys(cell.epsilon for cell in finite))})"
         bare = f"; {len(cells) - len(finite)} without noise protect nobody" if len(finite) < len(cells) else ""
@@ -71,11 +77,12 @@ def first_spending(
         before = book.before(name, delta, records)
         whole = None if before is None else gaussian.epsilon_of(math.hypot(gaussian.mu_of(before, delta), mu), delta)
         budget = study["release"].get("budget")
-        known = any(about(entry, name, records) for entry in spent)
-        earlier = _with_earlier(book, known, before, whole, sampled, budget)
+        others = [entry for entry in spent if not about(entry, name, records)]
+        earlier = _with_earlier(book, len(others) < len(spent), others, before, whole, sampled, budget)
+        also = f", those of {' and '.join(map(repr, alike[1:]))} among them" if len(alike) > 1 else ""
         sentence = (
-            f"datasets.{name}: this run spends {most} epsilon {together} of its records at delta {upper_bound(delta)}, "
-            f"by {models}{several}{bare}{earlier}. What is spent stays spent{_elsewhere(spent, name, records)}"
+            f"datasets.{name}: this run spends {most} epsilon {in_all} of its records at delta {upper_bound(delta)}, "
+            f"by {models}{several}{also}{bare}{earlier}. What is spent stays spent{_elsewhere(spent, name, records)}"
         )
         sentences.append(sentence)
         if ask is None or budget is not None:
@@ -94,16 +101,26 @@ def first_spending(
 
 
 def _with_earlier(
-    book: Spending, known: bool, before: float | None, whole: float | None, sampled: bool, budget: str | None
+    book: Spending,
+    known: bool,
+    others: Sequence[Mapping],
+    before: float | None,
+    whole: float | None,
+    sampled: bool,
+    budget: str | None,
 ) -> str:
     """What it comes to with what was spent before, and where that stands.
 
     Args:
         known: something was.
+        others: lines about other records.
         before, whole: epsilon that was spent, and with this run; None where a training had no guarantee.
     """
     where = f" ({', '.join(str(one.path) for one in book.shared)})" if book.shared else ""
     of = f", of a budget of {budget}" if budget is not None else ""
+    if not known and others:
+        are = "are" if len(others) > 1 else "is"
+        return f"; in the budget log{where} {are} {in_words(others)}, none on these records{of}"
     if not known:
         return f"; nothing was spent of them before{where}{of}"
     if before is None or whole is None:
@@ -119,39 +136,50 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
     """Refuse models that fit the budget one by one but not together: which ones got trained would be chance.
 
     Args:
-        cells: that are due, one for each seed. What one of them has begun, and goes on with, counts once.
+        dataset: of whose records the sum is.
+        cells: that are due, one for each seed, of data sets with the same records too. What one of them has begun, and
+            goes on with, counts once.
 
     Raises:
         StudyError: says what they would come to, and what fits.
     """
-    delta, ceiling = float(study["datasets"][dataset]["delta"]), float(spending.ceiling or 0)
-    before = spending.before(dataset, delta, record_names(study, dataset), {cell.path for cell in cells})
+    ceiling, records = float(spending.ceiling or 0), record_names(study, dataset)
+    deltas = {name: float(study["datasets"][name]["delta"]) for name in sorted({cell.dataset for cell in cells})}
+    delta = spending.smallest_delta(dataset, min(deltas.values()), records)
+    before = spending.before(dataset, delta, records, {cell.path for cell in cells})
     if before is None:
         return
-    squares = [gaussian.mu_of(epsilon, delta) ** 2 for epsilon in (before, *(float(cell.epsilon) for cell in cells))]
-    together = gaussian.epsilon_of(math.sqrt(sum(squares)), delta)
+    whole = gaussian.epsilon_of(math.hypot(composed_mu(study, cells), gaussian.mu_of(before, delta)), delta)
     sampled = any(is_sampled(cell.options(study)) for cell in cells)
-    if together <= ENOUGH[sampled] * ceiling:  # near it the accountants of the trainings decide
+    if whole <= ENOUGH[sampled] * ceiling:  # near it the accountants of the trainings decide
         return
-    count, most = len(cells), fitting(ceiling, before, len(cells), delta, sampled)
+    count, most = len(cells), fitting(ceiling, before, len(cells), delta, sampled, max(deltas.values()))
     largest = f"{most:g}" if most else ""  # as the config wants it: 3, not 3.0
     fits = f"one with ε = {largest} fits" if count == 1 else f"{count} fit, each with ε = {largest}"
     fewer = "leave it out" if count == 1 else "ask for fewer"
     raise StudyError(
-        f"release: {{budget: {spending.ceiling}}}: {count} model{'s' if count > 1 else ''} of {dataset!r} would bring "
-        f"what is spent to about ε = {upper_bound(together)} (before {upper_bound(before)}); "
-        + (f"{fits}, or {fewer}" if largest else fewer)
+        f"release: {{budget: {spending.ceiling}}}: {count} model{'s' if count > 1 else ''} of "
+        f"{' and '.join(map(repr, deltas))} would bring what is spent to about ε = {upper_bound(whole)} (before "
+        f"{upper_bound(before)}); {f'{fits}, or {fewer}' if largest else fewer}{spending.lost(dataset, records)}"
     )
 
 
+def composed_mu(study: dict, cells: Sequence[Cell]) -> float:
+    """mu of models of these cells composed, as if each release were Gaussian; finite epsilons."""
+    squares = (gaussian.mu_of(float(one.epsilon), float(study["datasets"][one.dataset]["delta"])) ** 2 for one in cells)
+    return math.sqrt(sum(squares))
+
+
 def _elsewhere(spent: Sequence[Mapping], name: str, records: str) -> str:
-    """What to know of trainings on a folder that a data set of this name was read from before: moved, perhaps."""
+    """What to know of trainings on a folder that is not found, or that a data set of this name was read from before."""
+    lost = lost_in_words(spent, name, records)
     others = sum(entry["dataset"] == name and not about(entry, name, records) for entry in spent)
     if not others:
-        return ""
+        return lost
+    trainings, stand = ("trainings", "stand") if others > 1 else ("training", "stands")
     return (
-        f"; {others} training{'s' if others > 1 else ''} on another folder stand{'' if others > 1 else 's'} in the "
-        "budget log under this name: if the records were moved or copied from there, that was spent of them too"
+        f"{lost}; {others} {trainings} on another folder {stand} in the budget log under this name: if the records "
+        "were moved or copied from there, that was spent of them too"
     )
 
 
