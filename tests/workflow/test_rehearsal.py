@@ -48,14 +48,15 @@ def test_nothing_is_spent_and_nothing_is_left(clinic):
 
 
 def test_what_is_kept_has_a_book_of_its_own_and_no_image_of_the_owners(clinic):
-    done = rehearse(clinic, "mine.yaml", "--in", "tried", "--keep")
+    (clinic / "data" / NAME).touch()  # below it, a study of the owner's would write there
+    done = rehearse(clinic, "mine.yaml", "--in", "data/tried", "--keep")
     assert done.returncode == 0, done.stdout + done.stderr
-    tried = clinic / "tried"
-    assert tried.stat().st_mode & 0o777 == 0o700 and (tried / "data" / NAME).exists()
-    assert not (clinic / "data" / NAME).exists() and (tried / "data/public").is_symlink()
+    tried = clinic / "data" / "tried"
+    assert tried.stat().st_mode & 0o777 == 0o700 and (tried / "data" / NAME).read_text()
+    assert not (clinic / "data" / NAME).read_text() and (tried / "data/public").is_symlink()
     assert not (tried / "data/clinic").exists()
     assert len(list((tried / "data/drawn-clinic").glob("*.png"))) == 184
-    again = rehearse(clinic, "mine.yaml", "--in", "tried")
+    again = rehearse(clinic, "mine.yaml", "--in", "data/tried")
     assert (
         again.returncode == 1 and "tried: is there already, and not empty; rehearse in another folder" in again.stderr
     )
