@@ -126,7 +126,7 @@ def _attacked(audit: Mapping | None) -> str:
         return "This cell was not attacked."
     first = audit["audits"][0]
     seen = "the published model alone" if first["statistic"].startswith(OF_MODEL) else "the training's own releases"
-    runs, one = first["runs"], first["bound"] == "one-run"
+    runs, one = first["runs"], first.get("bound") == "one-run"
     played = f"one run with {runs} canaries" if one else f"{runs} runs with a canary and as many without it"
     but = f"; {CALIBRATED}" if first["statistic"].endswith(CALIBRATED) else ""
     return (
