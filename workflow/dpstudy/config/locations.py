@@ -34,9 +34,9 @@ def records_of(config: dict, dataset: str, links: bool = True) -> str:
 
     Each folder, or file, that is read has a name, a second one that enlarges the data set too; two data sets with a
     name in common may have records in common: those that read, cut, sample or protect the same folder in two ways, or
-    one of which reads a folder around the other's. A folder that was moved is another one. The first name is of the
-    reader too, as in books that earlier versions wrote. Symbolic links are followed: folders that they lead to count as
-    read.
+    one of which reads a folder around the other's. A folder that was moved is another one, except to the log that was
+    moved with it. The first name is of the reader too, as in books that earlier versions wrote. Symbolic links are
+    followed: folders that they lead to count as read.
 
     Args:
         config: a study's, checked or as it was read.
