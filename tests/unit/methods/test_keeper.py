@@ -143,6 +143,7 @@ def test_a_checkpoint_holds_nothing_but_releases(tmp_path):
     tensors, facts = Keeper(path, {"config": "a"}, 0).load()
     assert {name.split(".")[0] for name in tensors} == {"weight", "average", "optimiser"}
     assert isinstance(facts.pop("micro_batch"), int)  # by network, shape and memory, never by records
+    assert facts.pop("start").keys() == {"initialisation", "low-rank layers"}  # drawn before any record is read
     assert facts == {"done": 3, "averaged": 3, "made": {"gradient": [[pytest.approx(1.5 * 0.3), 3]]}}
 
 
