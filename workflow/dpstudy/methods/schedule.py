@@ -73,6 +73,7 @@ class Schedule(Hyperparameters):
         "holds the gradients of so many steps twice.",
         least=1,
         keyed=False,  # where it is 1: see __repr__
+        filled=False,  # cells of versions that had none stay what they are
     )
     # changes no result, so it is not part of the text that keys the noise of `fit`
     curve_points: int = setting(5, "How often along training the model is scored.", least=1, keyed=False)
