@@ -121,6 +121,37 @@ def with_functions(**claim):
     return finding(entry, TRAMER, evidence(OURS, printed=Scores({})), functions)
 
 
+@pytest.mark.parametrize(
+    ("lead", "error", "printed", "verdict", "told"),
+    [
+        (0.0, 0.1, (1.0, 3.0), FAILS, "mean difference +0.00 ± 0.28, less than half of the least printed, +1.00"),
+        (0.0, 0.1, (0.8, 3.0), OPEN, "± 0.28; undecided within the noise"),  # three errors are 0.42: over half of 0.8
+        (0.0, 0.13, (1.0, 3.0), OPEN, "undecided within the noise"),  # two are 0.37, three 0.55
+        (0.2, 0.1, (1.0, 3.0), OPEN, "undecided within the noise"),
+        (0.0, None, (1.0, 3.0), OPEN, "undecided within the noise"),  # a single seed
+        (-0.2, 0.1, (0.0, 3.0), OPEN, "undecided within the noise"),  # the paper itself has a tie
+        (0.0, 0.1, (), OPEN, "undecided within the noise"),
+        (
+            0.4,
+            0.1,
+            (3.0, 3.0),
+            HOLDS,
+            "1 of 1 for, 0 ties, 0 against; mean difference +0.40 ± 0.28",
+        ),  # small, but there
+    ],
+)
+def test_what_noise_leaves_open_is_held_against_the_least_that_is_printed(lead, error, printed, verdict, told):
+    def scores(*leads, error=0.0):
+        pairs = {("linear", 50.0 + lead, e) for e, lead in enumerate(leads, 1)} | {("cnn", 50.0, 1), ("cnn", 50.0, 2)}
+        return Scores({("MNIST", role, float(e)): Value(mean, error) for role, mean, e in pairs})
+
+    known = Evidence(scores(*printed), scores(lead, error=error))
+    one = finding(
+        {"section": "1", "claim": "c", "compare": {"over": "x", "left": "linear", "right": "cnn"}}, TRAMER, known
+    )
+    assert (one.verdict, one.here[-len(told) :]) == (verdict, told)
+
+
 def test_a_function_forms_the_pairs_to_compare():
     pairs = {"over": "x", "pairs": "all_pairs", "with": {"by": 1.0}}
     assert "x: 4 of 4 for" in with_functions(compare=pairs).here

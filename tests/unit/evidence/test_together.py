@@ -86,6 +86,19 @@ def test_reduced_cells_are_judged_study_by_study_and_where_their_study_was_not()
     assert pooled.verdict == HOLDS and "s: by its own documents" in pooled.numbers
 
 
+def test_what_a_study_left_open_yields_to_what_contradicts_alone():
+    """Its own verdict knows documents too, so that it may be open for another reason than these accuracies."""
+    ties = [line("s", entry, "3", 98.9, kind="reduced", std=0.1) for entry in ("linear", "cnn")]
+    (absent,) = of(judged_together(studies(), ties), OVER_CNNS)
+    assert absent.verdict == FAILS and "less than half of the least printed, +0.60" in absent.numbers
+    own = replace(absent, verdict=OPEN, numbers="by its own documents")
+    for later, verdict in ((absent, FAILS), (replace(absent, verdict=HOLDS), OPEN), (replace(absent, cells=1), OPEN)):
+        (pooled,) = of(pool([own], [later]), OVER_CNNS)
+        assert pooled.verdict == verdict
+    (pooled,) = of(pool([replace(own, verdict=HOLDS)], [absent]), OVER_CNNS)
+    assert pooled.verdict == HOLDS
+
+
 def test_stand_ins_judge_the_sections_that_their_table_names():
     half = [line("s", "linear", "3", 98.9, kind="reduced"), line("s", "cnn", "3", 98.0, kind="reduced")]
     whole = [line("s", "linear", "3", 98.9), line("s", "cnn", "3", 98.0)]

@@ -99,8 +99,9 @@ def _claims(pooled: Sequence[Pooled]) -> str:
     return (
         "\n## The claims\n\nBy the cells of recorded studies where some decide a claim, those at full size, all at "
         "once, before others;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or "
-        "by computation or a measurement.\n[claims.csv](claims.csv) has each with its numbers.\n\n"
-        + table(("paper", *_VERDICTS), counts)
+        "by computation or a measurement.\nWhere noise leaves a comparison open, it contradicts if our mean "
+        "difference, and three standard errors, are less than\nhalf of the least that the paper prints. "
+        "[claims.csv](claims.csv) has each with its numbers.\n\n" + table(("paper", *_VERDICTS), counts)
     )
 
 

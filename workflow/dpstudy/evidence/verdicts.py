@@ -171,11 +171,12 @@ def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[
 
     Args:
         together: by recorded accuracies (`judged_together`): on all studies at full size at once, in the place of what
-            each of them says; and of each other study, where it says nothing itself, or by fewer cells.
+            each of them says; and of each other study, where it says nothing itself, or by fewer cells, or left open
+            what these contradict.
     """
     replaced = {(one.paper, one.claim): one.verdict for one in together if one.kind == FULL}
-    own = {one.key: one.cells for one in verdicts}
-    together = [one for one in together if one.kind == FULL or own.get(one.key, 0) < one.cells]
+    own = {one.key: one for one in verdicts}
+    together = [one for one in together if one.kind == FULL or _says_more(one, own.get(one.key))]
     more = {one.key for one in together if one.kind != FULL}
     verdicts = [one for one in verdicts if (_stands(one, replaced) if one.kind == FULL else one.key not in more)]
     of_claim = by_key([*verdicts, *together], lambda one: (one.paper, one.claim))
@@ -200,6 +201,13 @@ def _stands(one: Verdict, replaced: Mapping[tuple[str, str], str]) -> bool:
     """Whether a study's own verdict counts: where there is none on all at once, or it decides what that does not."""
     beside = replaced.get((one.paper, one.claim))
     return beside is None or (beside == OPEN and one.verdict != OPEN)
+
+
+def _says_more(one: Verdict, own: Verdict | None) -> bool:
+    """Whether a verdict by a study's recorded accuracies counts before its own, which had more documents."""
+    if own is None or own.cells < one.cells:
+        return True
+    return (own.verdict, one.verdict) == (OPEN, FAILS) and own.cells == one.cells
 
 
 def _of_cells(paper: str, claim: str, known: Sequence[Verdict]) -> Pooled:

@@ -124,7 +124,9 @@ def claims_notes(paper: str, judged: Judged) -> tuple[str, ...]:
         f"Of {len(judged)} claims {counts}.",
         "A difference counts for or against a claim if it exceeds two standard errors over seeds, else it is a tie; "
         "± is two standard errors of the mean difference; with one seed all are ties. A claim fails if more than "
-        f"{TOLERATED:.0%} of its comparisons contradict it, else holds if more than {TOLERATED:.0%} support it.",
+        f"{TOLERATED:.0%} of its comparisons contradict it, else holds if more than {TOLERATED:.0%} support it. Where "
+        "noise leaves that undecided, it fails if their mean difference, and three standard errors, are less than half "
+        "of the least difference that the paper prints.",
         _PRINTED_NOTES[paper],
     )
 

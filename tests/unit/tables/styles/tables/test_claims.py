@@ -150,8 +150,9 @@ def test_the_claims_table(results, tmp_path):
     tex, rows = built(results, SPEC, tmp_path)
     assert len(rows) == 35 and rows[0]["section"] == "Abstract; 1; 2.4"
     adam = rows[1]
-    assert (adam["verdict"], adam["decided_by"]) == ("cannot be decided here", "")
+    assert (adam["verdict"], adam["decided_by"]) == ("does not hold", "these cells")
     assert "LS over best of Adam: 4 of 4 for, 0 ties, 0 against; mean difference +6.00 ± 0.08" in adam["here"]
+    assert adam["here"].endswith("less than half of the least printed, +1.10")  # the lead is the same at each epsilon
     assert r"Claims \& verdicts" in tex and r"\endhead" in tex
     sheet = claims.STYLE.table("t", SPEC, results).sheets[0]
     assert len(sheet.blocks[0]) == 35 and "35 claims" in sheet.notes[0]
