@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpstudy.config.locations import books_of, check_run_folder, folders_looked_at, folders_of, records_of
+from dpstudy.config.locations import books_of, check_book, check_run_folder, folders_looked_at, folders_of, records_of
 from dpstudy.core.errors import StudyError
 from dpstudy.privacy import data_book
 from dpstudy.privacy.budget import Budget
@@ -218,6 +218,23 @@ def test_images_behind_links_on_a_store_that_cannot_be_written_to_need_a_log_by_
         logs[0].check()
     config["release"]["book"] = str(tmp_path / "all.jsonl")
     assert books_of(config, ["xrays"]) == [str(tmp_path / "all.jsonl")]
+
+
+@pytest.mark.parametrize("location", ["xrays", "."])
+def test_a_log_among_the_records_has_the_name_that_readers_know(tmp_path, monkeypatch, location):
+    (tmp_path / "xrays" / "inner").mkdir(parents=True)
+    config = study_of(tmp_path, monkeypatch, "xrays")
+    config["datasets"]["xrays"]["location"] = location
+    for name in ("xrays/spent.jsonl", "xrays/inner/../spent.jsonl", str(tmp_path / "xrays" / "inner" / "all.jsonl")):
+        config["release"]["book"] = name
+        with pytest.raises(
+            StudyError, match="release.book: .* among the records of xrays; call it dpstudy-spent.jsonl"
+        ):
+            check_book(config)
+    for name in (f"xrays/{NAME}", "../spent.jsonl", *(["spent.jsonl"] if location != "." else [])):
+        config["release"]["book"] = name
+        check_book(config)
+    check_book(config | {"release": {}})
 
 
 @pytest.mark.parametrize("within", [".", "deeper"])

@@ -130,6 +130,24 @@ def check_run_folder(config: dict, folder: Path) -> None:
                 )
 
 
+def check_book(config: dict) -> None:
+    """Refuse a budget log of another name among the records: it would be read as one of them, or ask to be moved, after
+    which the budget began anew.
+
+    Raises:
+        StudyError: names the key.
+    """
+    if named := config["release"].get("book"):
+        book = Path(data_root(config), named).resolve()
+        for name in config["datasets"]:
+            for folder in _folders(config, name):
+                if book.is_relative_to(folder.resolve()) and book.name != NAME:
+                    raise StudyError(
+                        f"release.book: {named} lies in {folder}, among the records of {name}; call it {NAME} there, "
+                        "or put it elsewhere"
+                    )
+
+
 def check_locations(config: dict, used: Mapping[str, Collection[str]] | None = None) -> None:
     """Refuse data sets whose folder, or networks whose weights, do not exist.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from dpstudy.config.cells import unfold
 from dpstudy.config.including import with_included
 from dpstudy.config.loading import load
-from dpstudy.config.locations import check_locations, check_run_folder
+from dpstudy.config.locations import check_book, check_locations, check_run_folder
 from dpstudy.core.errors import Mistakes
 from dpstudy.core.job import keep_to_owner
 from dpstudy.data.own import is_confidential
@@ -36,6 +36,7 @@ def load_study(raw: dict, files: Iterable[str | Path] = ()) -> dict:
     with mistakes.kept():
         check_locations(study, used(study))
         check_run_folder(study, Path.cwd())
+        check_book(study)
     with mistakes.kept():
         check_modules(study)
     mistakes.tell()
