@@ -19,7 +19,7 @@ CELL = "own/pixels/least-squares/eps=1"
 @pytest.fixture
 def study(monkeypatch, tmp_path):
     """A config with secure noise, and a book beside its data."""
-    config = {"noise": "secure", "release": {}, "datasets": {"own": {"delta": "1e-5"}}}
+    config = {"noise": "secure", "release": {}, "datasets": {"own": {"delta": "1e-5", "unit": "record"}}}
     monkeypatch.setattr(own_study, "read_study", lambda _path: config)
     monkeypatch.setattr(own_study, "unfold", lambda _study: [Cell("own", "pixels", "least-squares", "1")])
     monkeypatch.setattr(own_study, "records_of", lambda _study, _name: "these")
@@ -79,13 +79,17 @@ def test_a_budget_that_the_models_would_exceed_is_told_before_a_run(study, tmp_p
         *_, last = own_study.beside_the_book(study, "own")
         assert last.endswith(f", which a run {fits}"), last
     assert not list(own_study.beside_the_book(study | {"noise": "seeded"}, "own"))
+    study["datasets"]["own"]["unit"] = "subject"
+    first, last = own_study.beside_the_book(study, "own")
+    assert first.startswith("of own: trainings before it protect single records and bound nothing for persons")
+    assert last == "what it would be with the models of own nobody can tell, which a run refuses"
 
 
 def test_a_plan_adds_up_data_sets_with_the_same_records(study, tmp_path, monkeypatch):
     """Their models, one of each, are within the budget alone."""
     two = [Cell(name, "pixels", "least-squares", "2") for name in ("own", "again", "other")]
     study |= {"seeds": [0], "methods": {}, "release": {"budget": "2.5"}}
-    study["datasets"] |= {"again": {"delta": "1e-6"}, "other": {"delta": "1e-5"}}
+    study["datasets"] |= {"again": {"delta": "1e-6", "unit": "record"}, "other": {"delta": "1e-5", "unit": "record"}}
     names = {"own": "these", "again": "these", "other": "those"}
     monkeypatch.setattr(own_study, "records_of", lambda _study, name: names[name])
     monkeypatch.setattr(own_study, "unfold", lambda _study: two)

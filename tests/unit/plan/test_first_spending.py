@@ -156,7 +156,7 @@ def test_whoever_has_spent_before_is_asked_again_and_told_what_it_comes_to():
     allowed = Spending(BOOK, ceiling=enough)
     allowed.everywhere = book.everywhere
     refuse_together(study, "own", [Cell("own", "pixels", "net", "1")], allowed)  # what is proposed lets it through
-    assert not allowed.hopeless("own", "own/pixels/net/eps=1", "1", 1e-5, record_names(study, "own"))
+    assert not allowed.hopeless("own", "own/pixels/net/eps=1", "1", 1e-5, record_names(study, "own"), "record")
     (told,) = first_spending(study, [of_epsilon("1")], book, lambda question: "y")
     together = epsilon_of((mu_of(1, 1e-5) ** 2 + mu_of(2, 1e-5) ** 2) ** 0.5, 1e-5)
     assert f"; with epsilon 2 that was spent before about {upper_bound(together)} in all (less than" in told
@@ -165,6 +165,42 @@ def test_whoever_has_spent_before_is_asked_again_and_told_what_it_comes_to():
     assert "with epsilon 2 that was spent before" in told and "), of a budget of 9. What" in told, (
         "said, and not asked: the budget is the answer"
     )
+
+
+def by_person(**changes):
+    """The study, where each record has its person."""
+    study = study_with(**OWN, **changes)
+    study["datasets"]["own"] |= {"unit": "subject"}
+    return study
+
+
+def test_what_protected_records_is_not_added_up_for_persons():
+    """ε 2 and 2 would make 2.9, which a person with two images has by the first alone."""
+    study = by_person()
+    book = spent(study, 2)
+    (told,) = first_spending(study, [of_epsilon("2")], book, lambda question: "y")
+    assert (
+        "(epsilon 2); trainings before it protect single records and bound nothing for persons, so that nobody" in told
+    )
+    assert "in all" not in told and "2.9" not in told
+    with pytest.raises(StudyError, match="nobody is here to say yes: start it in a terminal;") as refused:
+        first_spending(study, [of_epsilon("2")], book, lambda question: None)
+    assert "budget: " not in str(refused.value), "no budget would let it through"
+    with pytest.raises(StudyError, match=r"nothing for persons: nobody can tell whether it keeps release: \{budget: 9"):
+        check_budget(by_person(release={"budget": "9"}), [of_epsilon("2")])
+    check_budget(study_with(**OWN, release={"budget": "9"}), [of_epsilon("2")])
+
+
+def test_models_of_persons_and_of_records_on_the_same_images_have_no_sum():
+    """Of one study, whichever is trained first."""
+    study, due = of_two(epsilons=["2"], release={"budget": "9"})
+    check_budget(study, due)
+    study["datasets"]["again"] |= {"unit": "subject"}
+    with pytest.raises(StudyError, match="^release: .*: of 'again' and 'own', .* 1 of 2 models protect single records"):
+        check_budget(study, due)
+    del study["release"]["budget"]
+    told, _ = first_spending(study, due, Spending(BOOK), lambda question: "y")
+    assert "; 1 of them protect single records and bound nothing for persons; nothing was spent" in told
 
 
 def test_where_nothing_was_spent_it_is_said_and_where_it_will_be_written_down(tmp_path):

@@ -163,7 +163,7 @@ def test_what_failed_counts_for_ever_and_is_not_begun_again(tmp_path):
         with pytest.raises(StudyError, match="cell x: its training of seed 0 with secure noise failed on 20"):
             book.check("x", [0], training)
     Spending(book.path, again=True).check("x", [0])
-    assert book.ended("x", [0]) == 0 and book.before("a", 1e-5, "", ["x"]) > 0
+    assert book.ended("x", [0]) == 0 and book.before("a", 1e-5, "", "record", ["x"]) > 0
     book.record("a", "y", [0, 1], LEDGER, training="t2", failed="diverged")  # noise was drawn, whatever the budget
     with pytest.raises(StudyError, match="beyond release"):
         book.afford("a", "z", [0], LEDGER)
@@ -294,7 +294,9 @@ def test_a_budget_is_added_up_at_the_smallest_delta_of_all(tmp_path):
     assert book.smallest_delta("own", 0.01, "r") == 1e-5 and book.smallest_delta("own", 1e-7, "r") == 1e-7
     assert book.smallest_delta("other", 0.01, "others") == 0.01
     poor = Spending(book.path, ceiling="2")
-    assert poor.before("own", 0.01, "r") < 2 and poor.hopeless("own", "c", "1", 0.01, "r"), "at δ = 0.01 it would fit"
+    assert poor.before("own", 0.01, "r", "record") < 2 and poor.hopeless("own", "c", "1", 0.01, "r", "record"), (
+        "at δ = 0.01 it would fit"
+    )
 
 
 def test_what_cannot_keep_the_ceiling_is_told_before_it_begins(tmp_path):
@@ -303,17 +305,36 @@ def test_what_cannot_keep_the_ceiling_is_told_before_it_begins(tmp_path):
     Spending(tmp_path / "spent.jsonl").record("a", "a/b/c/eps=1", [0, 1], LEDGER, "x")
     cell = ("a/b/d/eps=1", "1", 1e-5)
     used_up, room = (Spending(tmp_path / "spent.jsonl", ceiling=str(spent * share)) for share in (0.999, 1.001))
-    assert used_up.hopeless("a", *cell, "x").startswith("cell a/b/d/eps=1: nothing is left of release: {budget: ")
-    assert "nothing is left of release: {budget: " in used_up.hopeless("z", *cell, "x"), (
+    assert used_up.hopeless("a", *cell, "x", "record").startswith(
+        "cell a/b/d/eps=1: nothing is left of release: {budget: "
+    )
+    assert "nothing is left of release: {budget: " in used_up.hopeless("z", *cell, "x", "record"), (
         "the same records under another name"
     )
-    assert used_up.hopeless("z", *cell, "y") == room.hopeless("a", *cell, "x") == ""
-    assert Spending(tmp_path / "spent.jsonl").hopeless("a", *cell, "x") == "", "no ceiling"
-    assert "without noise it has no bound" in room.hopeless("z", "z/b/c/eps=inf", "inf", 1e-5, "y")
+    assert used_up.hopeless("z", *cell, "y", "record") == room.hopeless("a", *cell, "x", "record") == ""
+    assert Spending(tmp_path / "spent.jsonl").hopeless("a", *cell, "x", "record") == "", "no ceiling"
+    assert "without noise it has no bound" in room.hopeless("z", "z/b/c/eps=inf", "inf", 1e-5, "y", "record")
     room.record("a", "a/b/e/eps=1", 0, LEDGER | {"epsilon": 0}, "w", training="t")  # begun
     begun = Spending(tmp_path / "spent.jsonl", ceiling="1e-9")
-    assert begun.hopeless("a", "a/b/e/eps=1", "1", 1e-5, "w") == "", "it goes on, and is written down already"
-    assert begun.hopeless("a", "a/b/f/eps=1", "1", 1e-5, "w")
+    assert begun.hopeless("a", "a/b/e/eps=1", "1", 1e-5, "w", "record") == "", "it goes on, and is written down already"
+    assert begun.hopeless("a", "a/b/f/eps=1", "1", 1e-5, "w", "record")
+
+
+def test_what_protects_records_has_no_sum_for_persons_before_anything_begins(tmp_path):
+    """A person with k images has more than their epsilon; what protects persons protects each of their records."""
+    book = Spending(tmp_path / "spent.jsonl", ceiling="9")
+    for unit in ("record", "subject"):
+        book.record("a", f"a/b/{unit}/eps=1", 0, LEDGER | {"unit": unit}, unit)
+        assert book.before("a", 1e-5, unit, "record") == pytest.approx(gaussian.epsilon_of(1 / 7, 1e-5), rel=1e-4)
+    assert book.before("a", 1e-5, "subject", "subject") == book.before("a", 1e-5, "subject", "record")
+    assert "bound nothing for persons" in book.before("a", 1e-5, "record", "subject")
+    assert book.hopeless("a", "x", "1", 1e-5, "record", "record") == ""
+    assert book.hopeless("a", "x", "1", 1e-5, "record", "subject") == (
+        "cell x: trainings before it protect single records and bound nothing for persons: nobody can tell whether it "
+        "keeps release: {budget: 9}"
+    )
+    Spending(book.path).record("a", "n", 0, LEDGER | {"guarantee": "none"}, "none")
+    assert "cell x: trainings without a guarantee stand" in book.hopeless("a", "x", "1", 1e-5, "none", "record")
 
 
 def test_jobs_that_end_at_once_do_not_pass_the_ceiling_together(tmp_path):
@@ -353,6 +374,7 @@ def test_entries_that_read_the_same_records_are_added_up_too(tmp_path):
     mu = math.sqrt(3) / 7.0
     assert both["epsilon"] == pytest.approx(certify([Event("", "gaussian", 1 / mu, 1.0)], 1e-5).epsilon)
     assert found["c"]["together"]["seeds"] == 1 and found["c"]["together"]["by_record"] == 2
+    assert found["c"]["together"]["epsilon"] is None, "of persons nobody can tell"
     assert found["c"]["unit"] == "subject" and found["a"]["unit"] == "record"
     said = total_in_words(found["c"])
     assert "With a, b, which may have the same records: 1 cells" in said and "2 more protect single records" in said
@@ -407,7 +429,8 @@ def test_records_are_known_by_what_is_read_and_not_by_what_a_study_calls_them(tm
     by_record, by_subject = (found["datasets"][name] for name in names)
     assert by_record["spent"]["seeds"] == 2 and "by_record" not in by_record
     assert by_subject["spent"]["seeds"] == 1 and by_subject["by_record"] == 1
-    assert by_record["spent"]["epsilon"] > by_subject["spent"]["epsilon"] > 0.5
+    assert by_record["spent"]["epsilon"] > by_subject["spent"]["epsilon_of_proved"] > 0.5
+    assert by_subject["spent"]["epsilon"] is None, "of persons nobody can tell"
     assert found["others"].keys() == {"gone"} and found["others"]["gone"]["spent"]["seeds"] == 1
     write_totals(
         cells[:1], {names[0]: "1e-5", "gone": "1e-5"}, str(tmp_path / "total.json"), Spending(tmp_path / "spent.jsonl"),

@@ -10,9 +10,8 @@ from dpstudy.config.loading import read_study
 from dpstudy.config.locations import books_of, other_records, records_of
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
-from dpstudy.plan.first_spending import ENOUGH, composed_mu
+from dpstudy.plan.first_spending import ENOUGH, composed_mu, units_of, with_before
 from dpstudy.plan.resources import is_sampled
-from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.privacy.spent_lines import about, in_words
@@ -57,24 +56,23 @@ def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
         )
 
 
-def in_the_book(study: dict, name: str, delta: float) -> tuple[float | None, float, str]:
+def in_the_book(study: dict, name: str, delta: float, unit: str) -> tuple[float | str, float, str]:
     """The epsilon already spent on a data set's records by the budget logs beside the data, and a sentence about it.
 
-    It is reckoned at the smallest delta of all trainings, which is the second. None stands for trainings without a
-    guarantee.
+    It is reckoned at the smallest delta of all trainings, which is the second. Where nobody can tell, the first is why.
     """
     # Only the budget logs beside the data.
     book = Spending(os.devnull, shared=books_of(study, [name]), others=other_records(study))
     records, lines = records_of(study, name), book.everywhere()
     delta = book.smallest_delta(name, delta, records)
-    spent = book.before(name, delta, records)
+    spent = book.before(name, delta, records, unit)
     budget = study["release"].get("budget")
-    stands = "trainings without a guarantee stand" if spent is None else f"ε = {upper_bound(spent)} stands"
     where = ", ".join(str(one.path) for one in book.shared)
     of = f", and the budget is {budget}" if budget else ""
     others = [line for line in lines if not about(line, name, records)]
     beside = f", beside {in_words(others)} on other records" if others else ""
-    said = f"of {name} {stands} in the budget log already{beside}{of}" + (f" ({where})" if where else "")
+    stands = f"ε = {upper_bound(spent)} stands in the budget log already" if isinstance(spent, float) else spent
+    said = f"of {name}{':' * isinstance(spent, str)} {stands}{beside}{of}" + (f" ({where})" if where else "")
     return spent, delta, said + book.lost(name, records)
 
 
@@ -87,12 +85,18 @@ def beside_the_book(study: dict, name: str) -> Iterator[str]:
         return
     names = {other: records_of(study, other) for other in study["datasets"]}
     alike = [other for other in names if about({"dataset": other, "records": names[other]}, name, names[name])]
-    spent, delta, sentence = in_the_book(study, name, min(float(study["datasets"][other]["delta"]) for other in alike))
+    cells = [one for one in unfold(study) if one.dataset in alike]
+    unit, single = units_of(study, cells)
+    spent, delta, sentence = in_the_book(
+        study, name, min(float(study["datasets"][other]["delta"]) for other in alike), unit
+    )
     yield sentence
-    if spent is not None and "budget" in study["release"]:
-        cells = [one for one in unfold(study) if one.dataset in alike]
-        mu = together_mu(study, [one for one in cells if one.epsilon != "inf"])
-        whole = gaussian.epsilon_of(math.hypot(mu, gaussian.mu_of(spent, delta) if spent else 0.0), delta)
+    if "budget" not in study["release"]:
+        return
+    if single or isinstance(spent, str):
+        yield f"what it would be with the models of {' and '.join(alike)} nobody can tell, which a run refuses"
+    else:
+        whole = with_before(spent, together_mu(study, [one for one in cells if one.epsilon != "inf"]), delta)
         sampled = any(is_sampled(cell.options(study)) for cell in cells)
         fits = "allows" if whole <= ENOUGH[sampled] * float(study["release"]["budget"]) else "refuses"
         these = "these models" + "".join(f" and those of {other}" for other in alike if other != name)

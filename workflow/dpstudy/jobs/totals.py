@@ -22,7 +22,8 @@ def write_totals(
     each has the sum under "together", with the names of the others.
 
     Trainings count for a data set whatever it was called when they were run, if its records are the same. Those that
-    protected single records are no bound for persons: there they are counted apart, as `by_record`.
+    protected single records are no bound for persons: there they are counted apart, as `by_record`, and the epsilon of
+    all is None.
 
     Args:
         cells: {"dataset", "ledger" (path), "run" (path)} of each cell.
@@ -66,16 +67,21 @@ def _of_unit(ledgers: Sequence[tuple[dict, int]], unit: str) -> tuple[list[tuple
     return counted, {"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {}
 
 
+def _whole(counted: Sequence[tuple[dict, int]], delta: float, others: Mapping) -> dict:
+    """Their total; without an epsilon where there are others, which it would leave out."""
+    return total(counted, delta, same_parts=False) | ({"epsilon": None} if others else {})
+
+
 def _counted(ledgers: Sequence[tuple[dict, int]], delta: float, unit: str) -> dict:
     """The total of those that bound what the unit loses, with `by_record` where there are others."""
     counted, others = _of_unit(ledgers, unit)
-    return total(counted, delta, same_parts=False) | others
+    return _whole(counted, delta, others) | others
 
 
 def _spent(entries: Iterable[dict], delta: float, unit: str) -> dict:
     """What stands in the book for the unit that is protected, and `by_record` beside it."""
     counted, others = _of_unit([(entry["ledger"], 1) for entry in entries], unit)
-    return {"spent": total(counted, delta, same_parts=False) if counted else None} | others
+    return {"spent": _whole(counted, delta, others) if counted else None} | others
 
 
 def _alone(entries: list[dict]) -> dict:

@@ -162,8 +162,9 @@ def check_budget(study: dict, due: Sequence[Job]) -> None:
     for job, cell, training in due_trainings(study, due):
         if paid.config_of(training) == training.fingerprint:  # taken as it is
             continue
-        delta, records = float(study["datasets"][cell.dataset]["delta"]), record_names(study, cell.dataset)
-        if sentence := spending.hopeless(cell.dataset, cell.path, cell.epsilon, delta, records):
+        dataset, records = study["datasets"][cell.dataset], record_names(study, cell.dataset)
+        delta, unit = float(dataset["delta"]), dataset["unit"]
+        if sentence := spending.hopeless(cell.dataset, cell.path, cell.epsilon, delta, records, unit):
             refused[cell.path] = sentence
         planned.setdefault(cell.dataset, []).extend([cell] * len(job.seeds))
     if refused:

@@ -73,9 +73,11 @@ def first_spending(
         bare = f"; {len(cells) - len(finite)} without noise protect nobody" if len(finite) < len(cells) else ""
         claimed = sum(bool(method_schema(cell.options(study)["method"]).get("x-audited")) for cell in finite)
         bare += f"; of {claimed} it is claimed and not proved, and may be more" if claimed else ""
+        unit, single = units_of(study, finite)
+        bare += f"; {single} of them protect single records and bound nothing for persons" if single else ""
         most = "at most about" if sampled and not claimed else "about"
-        before = book.before(name, delta, records)
-        whole = None if before is None else gaussian.epsilon_of(math.hypot(gaussian.mu_of(before, delta), mu), delta)
+        before = book.before(name, delta, records, unit)
+        whole = reckoned if isinstance(before, str) else with_before(before, mu, delta)
         budget = study["release"].get("budget")
         others = [entry for entry in spent if not about(entry, name, records)]
         earlier = _with_earlier(book, len(others) < len(spent), others, before, whole, sampled, budget)
@@ -89,10 +91,13 @@ def first_spending(
             continue
         answer = ask(f"{sentence}. Go on? [y/N] ")
         if answer is None:
-            enough = upper_bound((whole or reckoned) * ENOUGH[sampled])
+            enough = upper_bound(whole * ENOUGH[sampled])
+            write = (
+                "write into the config how much may be spent of these records in all, by earlier studies too, such as "
+                f'`release: {{budget: "{enough}"}}`, or '
+            )
             raise StudyError(
-                f"{sentence}, and nobody is here to say yes: write into the config how much may be spent of these "
-                f'records in all, by earlier studies too, such as `release: {{budget: "{enough}"}}`, or '
+                f"{sentence}, and nobody is here to say yes: {'' if single or isinstance(before, str) else write}"
                 "start it in a terminal; `make rehearse` spends nothing"
             )
         if answer.strip().casefold() not in _YES:
@@ -104,8 +109,8 @@ def _with_earlier(
     book: Spending,
     known: bool,
     others: Sequence[Mapping],
-    before: float | None,
-    whole: float | None,
+    before: float | str,
+    whole: float,
     sampled: bool,
     budget: str | None,
 ) -> str:
@@ -114,7 +119,7 @@ def _with_earlier(
     Args:
         known: something was.
         others: lines about other records.
-        before, whole: epsilon that was spent, and with this run; None where a training had no guarantee.
+        before, whole: epsilon that was spent, or why nobody can tell; and with this run.
     """
     where = f" ({', '.join(str(one.path) for one in book.shared)})" if book.shared else ""
     of = f", of a budget of {budget}" if budget is not None else ""
@@ -123,8 +128,8 @@ def _with_earlier(
         return f"; in the budget log{where} {are} {in_words(others)}, none on these records{of}"
     if not known:
         return f"; nothing was spent of them before{where}{of}"
-    if before is None or whole is None:
-        return f"; trainings without a guarantee stand in the log of them{where}, so that nobody can tell the sum"
+    if isinstance(before, str):
+        return f"; {before}{where}, so that nobody can tell the sum"
     whole *= ENOUGH[True] if sampled else 1
     return (
         f"; with epsilon {upper_bound(before)} that was spent before{where} about {upper_bound(whole)} in all (less "
@@ -146,10 +151,17 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
     ceiling, records = float(spending.ceiling or 0), record_names(study, dataset)
     deltas = {name: float(study["datasets"][name]["delta"]) for name in sorted({cell.dataset for cell in cells})}
     delta = spending.smallest_delta(dataset, min(deltas.values()), records)
-    before = spending.before(dataset, delta, records, {cell.path for cell in cells})
-    if before is None:
+    unit, single = units_of(study, cells)
+    if single:
+        raise StudyError(
+            f"release: {{budget: {spending.ceiling}}}: of {' and '.join(map(repr, deltas))}, which may have the same "
+            f"records, {single} of {len(cells)} models protect single records (unit: record) and bound nothing for "
+            "persons: nobody can tell what all come to; give all of them unit: subject"
+        )
+    before = spending.before(dataset, delta, records, unit, {cell.path for cell in cells})
+    if isinstance(before, str):  # `hopeless` has refused each of them
         return
-    whole = gaussian.epsilon_of(math.hypot(composed_mu(study, cells), gaussian.mu_of(before, delta)), delta)
+    whole = with_before(before, composed_mu(study, cells), delta)
     sampled = any(is_sampled(cell.options(study)) for cell in cells)
     if whole <= ENOUGH[sampled] * ceiling:  # near it the accountants of the trainings decide
         return
@@ -162,6 +174,17 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
         f"{' and '.join(map(repr, deltas))} would bring what is spent to about ε = {upper_bound(whole)} (before "
         f"{upper_bound(before)}); {f'{fits}, or {fewer}' if largest else fewer}{spending.lost(dataset, records)}"
     )
+
+
+def units_of(study: dict, cells: Sequence[Cell]) -> tuple[str, int]:
+    """The unit that a sum over models of the same records is of, and how many of them bound nothing for it."""
+    units = [study["datasets"][cell.dataset]["unit"] for cell in cells]
+    return ("subject", units.count("record")) if "subject" in units else ("record", 0)
+
+
+def with_before(before: float, mu: float, delta: float) -> float:
+    """The epsilon of models of this mu together with what was spent before."""
+    return gaussian.epsilon_of(math.hypot(gaussian.mu_of(before, delta) if before else 0.0, mu), delta)
 
 
 def composed_mu(study: dict, cells: Sequence[Cell]) -> float:

@@ -21,17 +21,14 @@ def beyond(cell: str, ceiling: str, past: Sequence[Mapping], ledger: Mapping, mo
     delta = min([ledger["delta"], *(one["delta"] for one in past)])
     at = f" at δ = {upper_bound(delta)}, the smallest so far," if delta < ledger["delta"] else ""
     budget = f"release: {{budget: {ceiling}}}"
-    if ledger["unit"] == "subject" and any(one["unit"] != "subject" for one in past):
-        return (
-            f"cell {cell}: trainings before it protect single records and bound nothing for persons: nobody can tell "
-            f"whether it keeps {budget}"
-        )
+    before = spent_for(ledger["unit"], past, delta)
+    if isinstance(before, str):
+        return unbudgeted(cell, before, ceiling)
     spent = epsilon_of_all([(one, 1) for one in past] + [(ledger, models)], delta)
     if spent is None:
         return f"cell {cell}: its guarantee is {ledger['guarantee']!r}, without a bound, beyond {budget}"
     if spent <= float(ceiling):
         return ""
-    before = (epsilon_of_all([(one, 1) for one in past], delta) if past else None) or 0.0
     used_up = before >= float(ceiling)
     sampled = any(event["sampling"] != "none" for event in ledger["events"])
     largest = fitting(float(ceiling), before, models, delta, sampled, ledger["delta"])
@@ -41,6 +38,27 @@ def beyond(cell: str, ceiling: str, past: Sequence[Mapping], ledger: Mapping, mo
         f"cell {cell}: with it trainings would have spent ε = {upper_bound(spent)}{at} on these records (before it "
         f"{upper_bound(before)}), beyond {limit}; leave the cell out{less}"
     )
+
+
+def spent_for(unit: str, past: Sequence[Mapping], delta: float) -> float | str:
+    """The epsilon that trainings have spent of each unit; or why nobody can tell, in words.
+
+    Who protects persons protects each of their records; who protects records bounds nothing for a person, who may have
+    any number of them.
+
+    Args:
+        unit: "record" or "subject", which is protected now.
+        past: their ledgers.
+    """
+    if unit == "subject" and any(one["unit"] != unit for one in past):
+        return "trainings before it protect single records and bound nothing for persons"
+    spent = epsilon_of_all([(one, 1) for one in past], delta) if past else 0.0
+    return "trainings without a guarantee stand in the log of these records" if spent is None else spent
+
+
+def unbudgeted(cell: str, why: str, ceiling: str | None) -> str:
+    """The sentence that refuses a cell since nobody can tell, for this reason, what is spent already."""
+    return f"cell {cell}: {why}: nobody can tell whether it keeps release: {{budget: {ceiling}}}"
 
 
 def fitting(ceiling: float, before: float, models: int, delta: float, sampled: bool, own: float | None = None) -> float:
