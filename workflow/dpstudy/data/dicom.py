@@ -1,7 +1,8 @@
 """DICOM files: the picture of each, as viewers show it, and the tags that a config names; no other tag is kept.
 
 What pixels stand for is theirs after the modality's table or rescaling (PS3.3, C.11.1); of these a window makes grey
-levels (C.11.2). Files with a preamble are known by it, whatever they are called.
+levels (C.11.2). Enhanced files have both in groups of their frames (C.7.6.16). Files with a preamble are known by it,
+whatever they are called.
 """
 
 import contextlib
@@ -26,6 +27,10 @@ _COLOURS = ("RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT")  # pydicom 
 _PALETTE = "PALETTE COLOR"
 _DEFLATED, _HEAD = b"1.2.840.10008.1.2.1.99", 1 << 16  # the transfer syntax stands in the first bytes
 _JPEG_EXTENDED = ("1.2.840.10008.1.2.4.51",)
+_OF_FRAMES = {  # what is read of the groups of an enhanced file: of all its frames, or of each
+    "PixelValueTransformationSequence": ("RescaleSlope", "RescaleIntercept"),
+    "FrameVOILUTSequence": ("WindowCenter", "WindowWidth", "VOILUTFunction"),
+}
 _FRAMES = {*range(0xC0, 0xD0), 0xF7} - {0xC4, 0xC8, 0xCC}  # markers behind which a JPEG's size stands
 _MOST_PIXELS = 89_478_485  # Pillow's limit
 _INSTALL = "pip install pydicom python-gdcm"  # the extra `dicom`
@@ -82,6 +87,7 @@ def picture(
         if kind not in (*_GREY, *_COLOURS, _PALETTE):
             raise StudyError(f"{where} has pixels of the kind {kind}; save it as grey or RGB")
         pixels = _decoded(dataset, frame, where)
+        _bring_up(dataset, frame or 0)
         return Image.fromarray(
             _grey(dataset, pixels, window, where) if kind in _GREY else _colour(dataset, pixels, where)
         )
@@ -134,12 +140,37 @@ def _coded_size(content: bytes) -> tuple[int, int]:
     return below - above, right - left
 
 
+def _bring_up(dataset: "Dataset", frame: int) -> None:
+    """Write what an enhanced file says of a frame where other files have it: first of all frames, then of this one."""
+    for name, place in (("SharedFunctionalGroupsSequence", 0), ("PerFrameFunctionalGroupsSequence", frame)):
+        group: Any = dataset.get(name)[place] if dataset.get(name) else {}
+        for sequence, keywords in _OF_FRAMES.items():
+            for keyword in keywords if group.get(sequence) else ():
+                setattr(dataset, keyword, group.get(sequence)[0].get(keyword))
+
+
+def _is_rescaled(dataset: "Dataset", where: str) -> bool:
+    """Whether stored numbers stand for others by slope and intercept.
+
+    Raises:
+        StudyError: one of both is missing, so that nobody can tell, or they are no such numbers.
+    """
+    given = [dataset.get(name) for name in ("RescaleSlope", "RescaleIntercept")]
+    slope, intercept = (default if one is None else float(one) for one, default in zip(given, (1.0, 0.0), strict=True))
+    if (slope, intercept) == (1, 0):
+        return False
+    if None in given or slope == 0 or not np.isfinite([slope, intercept]).all():
+        raise StudyError(
+            f"{where} has a rescaling that is none: RescaleSlope and RescaleIntercept must both be there and finite, "
+            "and the slope not 0; mend the file, or leave it out"
+        )
+    return True
+
+
 def _grey(dataset: "Dataset", pixels: np.ndarray, window: Window | None, where: str) -> np.ndarray:
     from pydicom.pixels import apply_modality_lut, apply_voi
 
-    plain = not dataset.get("ModalityLUTSequence") and (
-        (dataset.get("RescaleSlope") or 1, dataset.get("RescaleIntercept") or 0) == (1, 0)
-    )
+    plain = not dataset.get("ModalityLUTSequence") and not _is_rescaled(dataset, where)
     values = pixels if plain else np.asarray(apply_modality_lut(pixels, dataset))  # which makes fractions of them
     bits, has_window = dataset.BitsStored, bool(dataset.get("VOILUTSequence") or dataset.get("WindowWidth") is not None)
     if bits <= 8 and values.dtype.kind == "u" and not (has_window and window == FILE):
@@ -166,9 +197,11 @@ def _own_window(dataset: "Dataset", values: np.ndarray, where: str) -> np.ndarra
             f"{where} has no window of its own; give `window: [centre, width]`, such as [2048, 4096] where grey levels "
             "go from 0 to 4095"
         )
-    if function not in (LINEAR, EXACT, SIGMOID) or width <= 0 or (function == LINEAR and width < 1):
+    none = function not in (LINEAR, EXACT, SIGMOID) or width <= 0 or (function == LINEAR and width < 1)
+    if none or not np.isfinite([centre, width]).all():
         raise StudyError(
-            f"{where} has a window ({function}, {width:g} wide) that is none; give `window: [centre, width]`"
+            f"{where} has a window that is none: DICOM knows {LINEAR}, {EXACT} and {SIGMOID} with finite numbers, and "
+            "a width above 0 (for the first, of 1 or more); give `window: [centre, width]`"
         )
     return seen_through(values, centre, width, function)
 
