@@ -1,8 +1,6 @@
 """DICOM files: the picture of each, as viewers show it, and the tags that a config names; no other tag is kept.
 
-What pixels stand for is theirs after the modality's table or rescaling (PS3.3, C.11.1); of these a window makes grey
-levels (C.11.2). Enhanced files have both in groups of their frames (C.7.6.16). Files with a preamble are known by it,
-whatever they are called.
+Files with a preamble are known by it, whatever they are called.
 """
 
 import contextlib
@@ -14,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpstudy.core.errors import StudyError
+from dpstudy.data.dicom_levels import PALETTE, bring_up, colour, grey
 from dpstudy.data.held import Source, raw
-from dpstudy.data.windows import EXACT, FILE, LINEAR, REMEDY, SIGMOID, Window, seen_through
+from dpstudy.data.windows import Window
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -24,13 +23,8 @@ if TYPE_CHECKING:
 _PREAMBLE, _MAGIC = 128, b"DICM"
 _GREY = ("MONOCHROME1", "MONOCHROME2")
 _COLOURS = ("RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT")  # pydicom makes RGB of them
-_PALETTE = "PALETTE COLOR"
 _DEFLATED, _HEAD = b"1.2.840.10008.1.2.1.99", 1 << 16  # the transfer syntax stands in the first bytes
 _JPEG_EXTENDED = ("1.2.840.10008.1.2.4.51",)
-_OF_FRAMES = {  # what is read of the groups of an enhanced file: of all its frames, or of each
-    "PixelValueTransformationSequence": ("RescaleSlope", "RescaleIntercept"),
-    "FrameVOILUTSequence": ("WindowCenter", "WindowWidth", "VOILUTFunction"),
-}
 _FRAMES = {*range(0xC0, 0xD0), 0xF7} - {0xC4, 0xC8, 0xCC}  # markers behind which a JPEG's size stands
 _MOST_PIXELS = 89_478_485  # Pillow's limit
 _INSTALL = "pip install pydicom python-gdcm"  # the extra `dicom`
@@ -84,13 +78,26 @@ def picture(
             raise StudyError(f"{where} has no frame {frame}: it holds {frames}, and `frame` counts from 0")
         if dataset.Rows * dataset.Columns > (max_pixels or _MOST_PIXELS):
             raise ValueError(f"{dataset.Rows} x {dataset.Columns} pixels, more than `max_pixels`")
-        if kind not in (*_GREY, *_COLOURS, _PALETTE):
+        if kind not in (*_GREY, *_COLOURS, PALETTE):
             raise StudyError(f"{where} has pixels of the kind {kind}; save it as grey or RGB")
         pixels = _decoded(dataset, frame, where)
-        _bring_up(dataset, frame or 0)
+        bring_up(dataset, frame or 0)
         return Image.fromarray(
-            _grey(dataset, pixels, window, where) if kind in _GREY else _colour(dataset, pixels, where)
+            grey(dataset, pixels, window, where) if kind in _GREY else colour(dataset, pixels, where)
         )
+
+
+def header(path: Source, where: str) -> tuple[tuple[int, int], int, bool]:
+    """(height, width), bits a channel, and whether it is grey, as a DICOM file says without its pixels.
+
+    Raises:
+        StudyError: pydicom is missing.
+        Exception: as of `picture`.
+    """
+    asked = ["Rows", "Columns", "BitsStored", "PhotometricInterpretation"]
+    with _pydicom(where) as pydicom, raw(path) as file:
+        found = pydicom.dcmread(file, stop_before_pixels=True, specific_tags=asked)
+        return (int(found.Rows), int(found.Columns)), int(found.BitsStored), found.PhotometricInterpretation in _GREY
 
 
 def _decoded(dataset: "Dataset", frame: int | None, where: str) -> np.ndarray:
@@ -138,91 +145,6 @@ def _coded_size(content: bytes) -> tuple[int, int]:
     place = content.index(b"\xff\x4f\xff\x51") + 8
     right, below, left, above = (int.from_bytes(content[place + at : place + at + 4]) for at in (0, 4, 8, 12))
     return below - above, right - left
-
-
-def _bring_up(dataset: "Dataset", frame: int) -> None:
-    """Write what an enhanced file says of a frame where other files have it: first of all frames, then of this one."""
-    for name, place in (("SharedFunctionalGroupsSequence", 0), ("PerFrameFunctionalGroupsSequence", frame)):
-        group: Any = dataset.get(name)[place] if dataset.get(name) else {}
-        for sequence, keywords in _OF_FRAMES.items():
-            for keyword in keywords if group.get(sequence) else ():
-                setattr(dataset, keyword, group.get(sequence)[0].get(keyword))
-
-
-def _is_rescaled(dataset: "Dataset", where: str) -> bool:
-    """Whether stored numbers stand for others by slope and intercept.
-
-    Raises:
-        StudyError: one of both is missing, so that nobody can tell, or they are no such numbers.
-    """
-    given = [dataset.get(name) for name in ("RescaleSlope", "RescaleIntercept")]
-    slope, intercept = (default if one is None else float(one) for one, default in zip(given, (1.0, 0.0), strict=True))
-    if (slope, intercept) == (1, 0):
-        return False
-    if None in given or slope == 0 or not np.isfinite([slope, intercept]).all():
-        raise StudyError(
-            f"{where} has a rescaling that is none: RescaleSlope and RescaleIntercept must both be there and finite, "
-            "and the slope not 0; mend the file, or leave it out"
-        )
-    return True
-
-
-def _grey(dataset: "Dataset", pixels: np.ndarray, window: Window | None, where: str) -> np.ndarray:
-    from pydicom.pixels import apply_modality_lut, apply_voi
-
-    plain = not dataset.get("ModalityLUTSequence") and not _is_rescaled(dataset, where)
-    values = pixels if plain else np.asarray(apply_modality_lut(pixels, dataset))  # which makes fractions of them
-    bits, has_window = dataset.BitsStored, bool(dataset.get("VOILUTSequence") or dataset.get("WindowWidth") is not None)
-    if bits <= 8 and values.dtype.kind == "u" and not (has_window and window == FILE):
-        grey = seen_through(values, 2.0 ** (bits - 1), 2.0**bits)
-    elif window is None:
-        raise StudyError(
-            f"{where} has {bits} bits a channel, or numbers with a sign or a point, and images are read at 8: {REMEDY}"
-        )
-    elif not isinstance(window, str):
-        grey = seen_through(values, *window)
-    elif dataset.get("VOILUTSequence"):
-        bits = dataset.VOILUTSequence[0].LUTDescriptor[2]
-        grey = seen_through(apply_voi(np.rint(values).astype(np.int64), dataset), 2.0 ** (bits - 1), 2.0**bits)
-    else:
-        grey = _own_window(dataset, values, where)
-    return 255 - grey if dataset.PhotometricInterpretation == "MONOCHROME1" else grey
-
-
-def _own_window(dataset: "Dataset", values: np.ndarray, where: str) -> np.ndarray:
-    centre, width = (_first(dataset.get(name)) for name in ("WindowCenter", "WindowWidth"))
-    function = str(dataset.get("VOILUTFunction") or LINEAR).upper()
-    if centre is None or width is None:
-        raise StudyError(
-            f"{where} has no window of its own; give `window: [centre, width]`, such as [2048, 4096] where grey levels "
-            "go from 0 to 4095"
-        )
-    none = function not in (LINEAR, EXACT, SIGMOID) or width <= 0 or (function == LINEAR and width < 1)
-    if none or not np.isfinite([centre, width]).all():
-        raise StudyError(
-            f"{where} has a window that is none: DICOM knows {LINEAR}, {EXACT} and {SIGMOID} with finite numbers, and "
-            "a width above 0 (for the first, of 1 or more); give `window: [centre, width]`"
-        )
-    return seen_through(values, centre, width, function)
-
-
-def _first(value: Any) -> float | None:
-    """The first of a file's windows: others are other views of it."""
-    if value is None or value == "":
-        return None
-    return float(value) if isinstance(value, int | float | str) else float(value[0])
-
-
-def _colour(dataset: "Dataset", pixels: np.ndarray, where: str) -> np.ndarray:
-    from pydicom.pixels import apply_color_lut
-
-    if dataset.PhotometricInterpretation == _PALETTE:
-        pixels = np.asarray(apply_color_lut(pixels, dataset))
-        if pixels.dtype == np.uint16:
-            pixels = (pixels >> 8).astype(np.uint8)
-    if pixels.dtype != np.uint8:
-        raise StudyError(f"{where} is in colour of {dataset.BitsStored} bits a channel; save it with 8")
-    return pixels[..., :3]
 
 
 def tags(path: Source, keywords: Sequence[str], where: str) -> list[str]:

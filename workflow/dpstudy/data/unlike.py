@@ -1,11 +1,12 @@
 """Warnings about images unlike the training images of a model, whose scores may be meaningless."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dpstudy.data.dicom import is_dicom
+from dpstudy.data.dicom import header, is_dicom
 from dpstudy.data.held import Source
 from dpstudy.data.image_files import GREY_MODES, depth, opened
 
@@ -23,16 +24,22 @@ def unlike(path: Source, where: str, size: tuple[int, int], channels: int, **how
     Raises:
         StudyError: as of `decode`.
     """
-    if is_dicom(path):  # which has to be decoded for that, and has a window of its own
-        return
-    with opened(path, where, how.get("frame"), how.get("max_pixels"), how.get("window")) as image:
-        if how.get("window") is not None and image.format is not None and depth(image, path)[0] <= 8:
-            yield "has 8 bits a channel, and the model learned from images of more, seen through a window"
-        if channels == 1 and image.mode not in GREY_MODES and _in_colour(image):
-            yield "is in colour, and the model learned from grey images"
-        width, height = image.size
-        if width < size[1] or height < size[0]:
-            yield f"has {height} x {width} pixels, fewer than the {size[0]} x {size[1]} that the model takes"
+    open_image = partial(opened, path, where, how.get("frame"), how.get("max_pixels"), how.get("window"))
+    if is_dicom(path):
+        (height, width), bits, grey = header(path, where)
+        few = bits <= 8
+    else:
+        with open_image() as image:
+            (width, height), grey = image.size, image.mode in GREY_MODES
+            few = image.format is not None and depth(image, path)[0] <= 8
+    if how.get("window") is not None and few:
+        yield "has 8 bits a channel, and the model learned from images of more, seen through a window"
+    if channels == 1 and not grey:
+        with open_image() as image:  # its colours may all be greys
+            if _in_colour(image):
+                yield "is in colour, and the model learned from grey images"
+    if width < size[1] or height < size[0]:
+        yield f"has {height} x {width} pixels, fewer than the {size[0]} x {size[1]} that the model takes"
 
 
 def _in_colour(image) -> bool:
