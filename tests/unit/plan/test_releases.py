@@ -24,6 +24,13 @@ def test_a_bundle_decodes_images_as_the_reader_did():
     assert releases.facts(study_with(datasets__own=own), LS)["image"] == {"crop": True, "frame": 0}
 
 
+def test_records_of_ones_own_in_files_may_be_dicom():
+    own = {"reader": "image_folder", "location": "own", "delta": "1e-5"}
+    assert releases.facts(study_with(datasets__own=own), LS)["may_be_dicom"] is True
+    assert releases.facts(study_with(datasets__own=own | {"reader": "arrays"}), LS)["may_be_dicom"] is False
+    assert releases.facts(study_with(), LS)["may_be_dicom"] is False
+
+
 def test_whose_the_test_records_are_is_told():
     assert releases.facts(study_with(), LS)["test_public"] is True
     assert releases.facts(study_with(datasets__own__test_split="private"), LS)["test_public"] is False

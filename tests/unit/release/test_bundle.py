@@ -223,6 +223,20 @@ def test_a_linear_model_on_arithmetic_features_asks_for_three_small_packages(cel
     assert asked["pixels"] == asked["scatternet"] == {"numpy", "pillow", "safetensors"}
 
 
+def test_where_records_may_be_dicom_files_recipients_install_what_reads_such(cell, tmp_path, monkeypatch):
+    """Though of 8 bits, and without a window; whoever has none needs it not."""
+    asked = {}
+    for name in ("known", "unknown"):
+        write_bundle("toy", origin_of(cell, may_be_dicom=True), [], str(tmp_path / name))
+        lines = (tmp_path / name / "requirements.txt").read_text().splitlines()
+        asked[name] = {line.partition("==")[0] for line in lines}
+        monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    assert asked["known"] == asked["unknown"] | {"pydicom", "python-gdcm"}
+    assert asked["unknown"] == {"numpy", "pillow", "safetensors"}
+    (needed,) = (line for line in (tmp_path / "known" / "predict.py").read_text().split("NEEDED = ")[1:])
+    assert "pydicom" not in needed.partition("}")[0]
+
+
 def test_the_bundles_own_library_is_what_runs(cell, tmp_path):
     write_bundle("toy", origin_of(cell), [], str(tmp_path / "bundle"))
     program = (

@@ -35,6 +35,12 @@ def with_own_names(options: dict) -> dict:
     return marked(options) | ({"extra": marked(options["extra"])} if "extra" in options else {})
 
 
+def may_be_dicom(options: dict) -> bool:
+    """Whether a data set may have DICOM files: it has image files of the user's own."""
+    keys = schema("config")["$defs"]["source"]["x-readers"]
+    return any("window" in keys[source["reader"]] for source in own_sources(options))
+
+
 def test_is_public(options: dict) -> bool:
     """Whether the test records are public, by a data set's config entry.
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 
 from dpstudy.config.cells import Cell
-from dpstudy.data.own import test_is_public
+from dpstudy.data.own import may_be_dicom, test_is_public
 from dpstudy.plan import paths, publics
 from dpstudy.plan.fingerprints import stated_of
 from dpstudy.plan.outside import is_chosen, is_planted
@@ -14,7 +14,7 @@ from dpstudy.plan.training import start_of
 
 def facts(study: dict, cell: Cell) -> dict:
     """The parameters of a release about the cell's folder, its features and the public data behind them."""
-    features = study["features"][cell.features]
+    features, dataset = study["features"][cell.features], study["datasets"][cell.dataset]
     return {
         "cell": paths.CELL_FOLDER.format(**asdict(cell)),
         "features": features,
@@ -25,7 +25,8 @@ def facts(study: dict, cell: Cell) -> dict:
         "unmatched": publics.never_compared(study, cell.features, start_of(study, cell)),
         "chosen": _where(study, cell, is_chosen),
         "planted": _where(study, cell, is_planted),
-        "test_public": test_is_public(study["datasets"][cell.dataset]),
+        "test_public": test_is_public(dataset),
+        "may_be_dicom": may_be_dicom(dataset),
     }
 
 

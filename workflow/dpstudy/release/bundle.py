@@ -1,5 +1,6 @@
 """Writing a bundle, a folder for publication: a cell's model, preprocessing, ledger, privacy statement and card."""
 
+import importlib.util
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -58,6 +59,7 @@ except (ImportError, OSError) as error:  # OSError: of a library that a package 
 sys.exit(main(FOLDER, sys.argv[1:]))
 '''
 _WITHOUT_GPU = "# Without a GPU: uv pip install --torch-backend cpu -r requirements.txt takes 1.5 GB instead of 6."
+_OF_DICOM = {"pydicom": "pydicom", "gdcm": "python-gdcm"}  # which pydicom loads by itself
 # Of the cards of public parts: not which or how many rows they were made from, nor how well they do on them, which
 # depend on private records where those chose the rows (`drop: public`).
 _CARDS = {
@@ -85,6 +87,7 @@ class Origin:
         chosen: public sets of which private records chose the images.
         planted: public sets that hold copies of private records.
         test_public: whether the records of the test split are public, so that scores on them may be given.
+        may_be_dicom: whether records may have been DICOM files, so that recipients may have such.
     """
 
     cell: str
@@ -101,6 +104,7 @@ class Origin:
     chosen: Sequence[str] = ()
     planted: Sequence[str] = ()
     test_public: bool = False
+    may_be_dicom: bool = False
 
 
 def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) -> None:
@@ -159,7 +163,7 @@ def _write(name: str, origin: Origin, target: Path, kind: str, errata: Sequence[
     points = counts_of(read_tensor_metadata(target / "model.safetensors"), len(origin.classes))
     readme = card(ledger, facts, trained(metrics, origin.test_public), _packages(features, target), points)
     (target / "README.md").write_text(readme, encoding="utf-8")
-    _write_program(target, kind, features, backend or "")
+    _write_program(target, kind, features, backend or "", origin.may_be_dicom)
     (target / "bundle.json").unlink()  # which is the list, and not in it
     files = {path.relative_to(target).as_posix(): sha256(path) for path in sorted(target.rglob("*")) if path.is_file()}
     write_json(target / "bundle.json", facts | {"files": files})
@@ -222,7 +226,7 @@ def _backend(features: Mapping, origin: Origin, target: Path) -> str | None:
     return extractor.backend  # type: ignore[attr-defined]
 
 
-def _write_program(target: Path, kind: str, features: Mapping, backend: str) -> None:
+def _write_program(target: Path, kind: str, features: Mapping, backend: str, dicom: bool) -> None:
     """predict.py with the part of the library that it runs on, and verify.py with its accountants, which need none."""
     modules = [MODELS[kind][0], *extractor_modules(features)]
     files = list(map(Path, closure("dpstudy.release.predictor", *modules)))
@@ -232,12 +236,15 @@ def _write_program(target: Path, kind: str, features: Mapping, backend: str) -> 
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
     needed = providers(target)
-    if "pydicom" in needed:  # which loads decoders by itself
-        needed["gdcm"] = "python-gdcm"
+    if "pydicom" in needed:
+        needed |= _OF_DICOM
     if OPENVINO in backend:  # which a process of its own loads
         needed[OPENVINO] = OPENVINO
     hints = [_WITHOUT_GPU] if "torch" in needed else []
-    (target / "requirements.txt").write_text("\n".join([*hints, *requirements(needed)]) + "\n", encoding="utf-8")
+    # predict.py asks for these where it is given a DICOM file; where pydicom is missing here, no record was one
+    more = _OF_DICOM if dicom and importlib.util.find_spec("pydicom") else {}
+    lines = [*hints, *requirements(needed | more)]
+    (target / "requirements.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for file in map(Path, (verify.__file__, event_bounds.__file__, second_accountant.__file__)):
         shutil.copyfile(file, target / file.name)
     program = _PREDICT.replace("{needed}", json.dumps(needed, indent=4))
