@@ -8,6 +8,7 @@ import contextlib
 import re
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpstudy.core.errors import StudyError
@@ -35,6 +36,11 @@ _HEADER = 1 << 16  # bytes in which a file says how deep it is
 
 class UnreadableImageError(StudyError):
     """An image file is missing or damaged: the only mistake that the option `unreadable` tolerates."""
+
+
+def is_image_file(path: Path) -> bool:
+    """Whether a file is to be read as an image: by its suffix, or as DICOM by how it begins, whatever it is called."""
+    return path.name.lower().endswith(SUFFIXES) or dicom.is_dicom(path)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dpstudy.core.errors import StudyError
-from dpstudy.data.image_files import GREY_MODES, SUFFIXES, opened
+from dpstudy.data.image_files import GREY_MODES, is_image_file, opened
 from dpstudy.data.names import split_fractions, splits_of
 from dpstudy.data.source import is_leftover, on_disk
 from dpstudy.data.windows import window_of
@@ -122,9 +122,8 @@ def _image_bytes(options: dict, folder: Path) -> int:
 
 def _images_below(folder: Path) -> Iterator[Path]:
     for place, _, names in os.walk(folder):
-        yield from (
-            Path(place) / name for name in sorted(names) if name.lower().endswith(SUFFIXES) and not is_leftover(name)
-        )
+        paths = (Path(place, name) for name in sorted(names) if not is_leftover(name))
+        yield from filter(is_image_file, paths)
 
 
 @functools.cache

@@ -8,6 +8,7 @@ from PIL import Image
 
 from dpstudy.core.errors import StudyError
 from dpstudy.data.readers import open_reader
+from tests.dicom_files import write_dicom
 
 FOLDER = {"reader": "image_folder", "location": "pictures", "splits": {"test": 0.3}}
 ROWS = 12
@@ -76,6 +77,23 @@ def test_size_and_channels_bring_images_to_one_shape(pictures):
     assert colour.shape == (2, 7, 5, 3)
     np.testing.assert_array_equal(colour[0, ..., 0], colour[0, ..., 2])
     np.testing.assert_array_equal(colour[1], picture(5))
+
+
+def test_dicom_files_are_images_whatever_they_are_called(pictures, refused):
+    """As archives export them; nothing else without a suffix is one."""
+    folder = pictures / "pictures"
+    write_dicom(folder / "cat" / "IM0000", picture(0, channels=1), 8)
+    write_dicom(folder / "cat" / "1.2.840.1", picture(1, channels=1), 8)
+    reader = open_reader("image_folder", FOLDER | {"size": [7, 5], "channels": 1}, pictures)
+    ids = list(reader.rows("all").ids)
+    assert ids[4] == "cat/01.png" and {"cat/IM0000", "cat/1.2.840.1"} < set(ids) and len(ids) == ROWS + 2
+    found = reader.read("all", np.array([ids.index("cat/IM0000")])).images
+    np.testing.assert_array_equal(found[0, ..., 0], picture(0, channels=1))
+    (folder / "cat" / "IM0000").rename(folder / "IM0000")
+    refused(FOLDER, pictures, "IM0000", "move it into one")
+    (folder / "IM0000").rename(folder / "cat" / "IM0000")
+    (folder / "cat" / "IM0001").write_bytes(bytes(200))
+    refused(FOLDER, pictures, "IM0001", "not an image; a class folder holds .png", "and DICOM files whatever")
 
 
 def test_bad_folders_are_refused(pictures, refused):

@@ -17,7 +17,7 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.core.text import composed
-from dpstudy.data.image_files import SUFFIXES
+from dpstudy.data.image_files import SUFFIXES, is_image_file
 from dpstudy.data.listed import ListedImages, Listing
 from dpstudy.data.reader import IMAGE_FILES, Declared, Reader, Rows
 from dpstudy.data.records import Records
@@ -116,7 +116,7 @@ def _folders(folder: Path) -> dict[str, str]:
     entries = [entry for entry in os.scandir(folder) if not is_leftover(entry.name)]
     stray = sorted(entry.name for entry in entries if not entry.is_dir())
     if stray:
-        where = f"into one, {_TABLE}" if stray[0].lower().endswith(SUFFIXES) else "elsewhere"
+        where = f"into one, {_TABLE}" if is_image_file(folder / stray[0]) else "elsewhere"
         raise StudyError(f"{folder / stray[0]}: a file where only one folder a class may stand; move it {where}")
     if not entries:
         raise StudyError(f"{folder}: no sub-folder; it must hold one a class")
@@ -148,8 +148,11 @@ def _listing(folder: Path, root: Path, folders: list[str]) -> Listing:
                 raise StudyError(
                     f"{root / name / entry}: a folder in the folder of a class; move its images up, {_TABLE}"
                 )
-            if not entry.lower().endswith(SUFFIXES):
-                raise StudyError(f"{root / name / entry}: not an image; a class folder holds {' '.join(SUFFIXES)}")
+            if not is_image_file(root / name / entry):
+                raise StudyError(
+                    f"{root / name / entry}: not an image; a class folder holds {' '.join(SUFFIXES)}, and DICOM files "
+                    "whatever they are called"
+                )
             ids.append((root / name / entry).relative_to(folder).as_posix())
             labels.append(label)
     if not ids:
