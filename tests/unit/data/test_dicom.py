@@ -130,7 +130,7 @@ WRONG = {
     "it has none": ("CT_small.dcm", {"window": "file"}, r"has no window of its own; give `window: \[centre, width\]`"),
     "many frames": ("rtdose.dcm", {"window": "file"}, "holds 15 frames; .* choose one of each file by `frame`"),
     "no such frame": ("MR_small.dcm", {"frame": 1, "window": "file"}, "has no frame 1: it holds 1"),
-    "a report": ("reportsi.dcm", {}, r"is a DICOM file without a picture \(SR\)"),
+    "a report": ("reportsi.dcm", {}, "is a DICOM file without a picture; leave it out$"),
     "deep colours": ("SC_rgb_rle_16bit.dcm", {"window": "file"}, "is in colour of 16 bits a channel; save it with 8"),
     "JPEG of 12 bits": ("JPEG-lossy.dcm", {"window": "file"},  r"is compressed \(JPEG Ext.*; save it uncompressed"),
     "deflated": ("image_dfl.dcm", {}, "is a deflated DICOM file; save it otherwise"),
@@ -220,6 +220,23 @@ def test_odd_tags_are_told_by_nobody(tmp_path, capfd):
         tags(path, ["PatientID", "PatientAge"], "row 0")
         seen(path, (1.0, 10.0))
     assert not told and capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "tag", ["Modality", "PhotometricInterpretation", "VOILUTFunction", "WindowCenter", "NumberOfFrames", "RescaleSlope"]
+)
+def test_no_message_repeats_the_text_of_a_tag(tmp_path, tag):
+    """Whatever stands in one: somebody may have written a name there."""
+    more = {"WindowCenter": "20", "WindowWidth": "30", "RescaleSlope": "2", "RescaleIntercept": "5"}
+    more |= {"PixelData": None} if tag == "Modality" else {}
+    held = "1234567890123456" if tag in ("WindowCenter", "NumberOfFrames", "RescaleSlope") else "DOE^JANE^OF^YORK"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = write_dicom(tmp_path / "a", np.zeros((2, 2), np.uint16), **more | {tag: held})
+    path.write_bytes(path.read_bytes().replace(held.encode(), b"DOE^JANE^OF^YORK"))
+    with pytest.raises(StudyError) as told:
+        seen(path, "file")
+    assert "JANE" not in str(told.value) and "\n" not in str(told.value)
 
 
 def test_without_pydicom_it_says_what_to_install(monkeypatch):

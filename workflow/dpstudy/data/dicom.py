@@ -32,6 +32,10 @@ _NUMBERS = ("AS", "DS", "FD", "FL", "IS", "SL", "SS", "UL", "US")  # value repre
 _YEARS = {"Y": 1, "M": 12, "W": 52.18, "D": 365.25}  # units in a year (PS3.5, AS)
 
 
+class _DamagedError(ValueError):
+    """What is wrong with a file, in words that repeat no text of its tags."""
+
+
 def is_dicom(path: Source) -> bool:
     """Whether a file begins as DICOM files do; False where it cannot be read."""
     try:
@@ -56,8 +60,19 @@ def picture(
     Raises:
         StudyError: pydicom is missing, or the file holds no picture, several and none is chosen, more bits and no
             window is given, or what no decoder of the extra `dicom` reads.
-        Exception: it is damaged; pydicom raises almost anything then.
+        ValueError: it is damaged; without pydicom's own words, which repeat what stands in tags.
     """
+    try:
+        return _picture(path, where, frame, max_pixels, window)
+    except (StudyError, _DamagedError):
+        raise
+    except Exception as error:  # of damaged bytes pydicom raises almost anything
+        raise ValueError(type(error).__name__) from None
+
+
+def _picture(
+    path: Source, where: str, frame: int | None, max_pixels: int | None, window: Window | None
+) -> "Image.Image":
     from PIL import Image
 
     with _pydicom(where) as pydicom:
@@ -67,7 +82,7 @@ def picture(
             file.seek(0)
             dataset = pydicom.dcmread(file)
         if "PixelData" not in dataset:
-            raise StudyError(f"{where} is a DICOM file without a picture ({dataset.get('Modality', 'no modality')})")
+            raise StudyError(f"{where} is a DICOM file without a picture; leave it out")
         kind, frames = str(dataset.PhotometricInterpretation), int(dataset.get("NumberOfFrames") or 1)
         if frames > 1 and frame is None:
             raise StudyError(
@@ -77,9 +92,11 @@ def picture(
         if (frame or 0) >= frames:
             raise StudyError(f"{where} has no frame {frame}: it holds {frames}, and `frame` counts from 0")
         if dataset.Rows * dataset.Columns > (max_pixels or _MOST_PIXELS):
-            raise ValueError(f"{dataset.Rows} x {dataset.Columns} pixels, more than `max_pixels`")
+            raise _DamagedError(
+                f"{dataset.Rows} x {dataset.Columns} pixels, more than `max_pixels`, of predict.py --max-pixels"
+            )
         if kind not in (*_GREY, *_COLOURS, PALETTE):
-            raise StudyError(f"{where} has pixels of the kind {kind}; save it as grey or RGB")
+            raise StudyError(f"{where} has pixels of a kind that is not read; save it as grey or RGB")
         pixels = _decoded(dataset, frame, where)
         bring_up(dataset, frame or 0)
         return Image.fromarray(
@@ -119,12 +136,13 @@ def _decoded(dataset: "Dataset", frame: int | None, where: str) -> np.ndarray:
     if syntax in _JPEG_EXTENDED and dataset.BitsStored > 8:
         advice = "decoders of 12-bit JPEG have licences that bind their users; "
     if advice:
-        raise StudyError(f"{where} is compressed ({syntax.name}) and cannot be read here: {advice}save it uncompressed")
+        known = f" ({syntax.name})" if syntax.name != syntax else ""  # else it is any text
+        raise StudyError(f"{where} is compressed{known} and cannot be read here: {advice}save it uncompressed")
     frames = int(dataset.get("NumberOfFrames") or 1)
     if syntax.is_encapsulated and syntax != RLELossless:  # whose decoders ask for what the picture says it is
         coded = _coded_size(get_frame(dataset.PixelData, frame or 0, number_of_frames=frames))
         if coded != (dataset.Rows, dataset.Columns):
-            raise ValueError(f"its picture is of {coded[0]} x {coded[1]} pixels, and its tags say otherwise")
+            raise _DamagedError(f"its picture is of {coded[0]} x {coded[1]} pixels, and its tags say otherwise")
     return pixel_array(dataset, index=frame if frames > 1 else None)
 
 
