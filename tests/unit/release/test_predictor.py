@@ -12,6 +12,7 @@ from dpstudy.models.kinds import load_model
 from dpstudy.models.operating_points import counts_of, thresholds
 from dpstudy.release.bundle import write_bundle
 from dpstudy.release.predictor import main
+from tests.dicom_files import write_dicom
 from tests.unit.release.test_bundle import SIDE, origin_of, pictures, train
 
 BAD = {
@@ -53,6 +54,25 @@ def test_a_bad_file_costs_that_file_alone(cell, tmp_path, monkeypatch, capsys):
     assert last == f"predict.py: {len(bad)} of {len(paths)} images are left out of the CSV, for the reasons above"
     assert main(tmp_path / "bundle", list(map(str, bad))) == 1
     assert capsys.readouterr().out == "", "no table without a row"
+
+
+@pytest.mark.parametrize("window", [None, "file", [2048, 4096]])
+def test_recipients_are_told_what_they_can_do(cell, tmp_path, capsys, window):
+    """They have no config, where `window` and `frame` stand."""
+    image = {"size": [SIDE, SIDE], "channels": 1, "crop": False} | ({"window": window} if window else {})
+    write_bundle("toy", origin_of(cell, image=image), [], str(tmp_path / "bundle"))
+    deep = np.full((SIDE, SIDE), 4000, np.uint16)
+    paths = [tmp_path / "two.gif", tmp_path / "scan.dcm", tmp_path / "deep.png"]  # which no, one or any window is for
+    write_dicom(paths[1], deep)
+    Image.fromarray(deep).save(paths[2])
+    first, second = (Image.fromarray(np.full((SIDE, SIDE), level, np.uint8)) for level in (9, 99))
+    first.save(paths[0], save_all=True, append_images=[second])
+    assert main(tmp_path / "bundle", list(map(str, paths))) == 1
+    told = [line for line in capsys.readouterr().err.splitlines() if "image " in line and "save it" in line]
+    assert len(told) == (3 if window is None else 2 if window == "file" else 1)
+    for sentence in told:
+        assert "`" not in sentence and "; save it as a file of one picture with 8 bits a channel" in sentence
+        assert sentence.endswith("README.md names") == bool(window)
 
 
 @pytest.mark.parametrize(

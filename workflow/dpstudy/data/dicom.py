@@ -14,7 +14,7 @@ import numpy as np
 from dpstudy.core.errors import StudyError
 from dpstudy.data.dicom_levels import PALETTE, bring_up, colour, grey
 from dpstudy.data.held import Source, raw
-from dpstudy.data.windows import Window
+from dpstudy.data.windows import OptionError, Window
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -85,9 +85,10 @@ def _picture(
             raise StudyError(f"{where} is a DICOM file without a picture; leave it out")
         kind, frames = str(dataset.PhotometricInterpretation), int(dataset.get("NumberOfFrames") or 1)
         if frames > 1 and frame is None:
-            raise StudyError(
-                f"{where} holds {frames} frames; save the one that is meant as a file of its own, or choose one of "
-                "each file by `frame`, counted from 0"
+            raise OptionError(
+                f"{where} holds {frames} frames",
+                "save the one that is meant as a file of its own, or choose one of each file by `frame`, counted from "
+                "0",
             )
         if (frame or 0) >= frames:
             raise StudyError(f"{where} has no frame {frame}: it holds {frames}, and `frame` counts from 0")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.data.windows import EXACT, FILE, LINEAR, REMEDY, SIGMOID, Window, seen_through
+from dpstudy.data.windows import EXACT, FILE, LINEAR, REMEDY, SIGMOID, OptionError, Window, seen_through
 
 if TYPE_CHECKING:
     from pydicom import Dataset
@@ -62,8 +62,8 @@ def grey(dataset: "Dataset", pixels: np.ndarray, window: Window | None, where: s
     if bits <= 8 and values.dtype.kind == "u" and not (has_window and window == FILE):
         levels = seen_through(values, 2.0 ** (bits - 1), 2.0**bits)
     elif window is None:
-        raise StudyError(
-            f"{where} has {bits} bits a channel, or numbers with a sign or a point, and images are read at 8: {REMEDY}"
+        raise OptionError(
+            f"{where} has {bits} bits a channel, or numbers with a sign or a point, and images are read at 8", REMEDY
         )
     elif not isinstance(window, str):
         levels = seen_through(values, *window)
@@ -79,15 +79,16 @@ def _own_window(dataset: "Dataset", values: np.ndarray, where: str) -> np.ndarra
     centre, width = (_first(dataset.get(name)) for name in ("WindowCenter", "WindowWidth"))
     function = str(dataset.get("VOILUTFunction") or LINEAR).upper()
     if centre is None or width is None:
-        raise StudyError(
-            f"{where} has no window of its own; give `window: [centre, width]`, such as [2048, 4096] where grey levels "
-            "go from 0 to 4095"
+        raise OptionError(
+            f"{where} has no window of its own",
+            "give `window: [centre, width]`, such as [2048, 4096] where grey levels go from 0 to 4095",
         )
     none = function not in (LINEAR, EXACT, SIGMOID) or width <= 0 or (function == LINEAR and width < 1)
     if none or not np.isfinite([centre, width]).all():
-        raise StudyError(
+        raise OptionError(
             f"{where} has a window that is none: DICOM knows {LINEAR}, {EXACT} and {SIGMOID} with finite numbers, and "
-            "a width above 0 (for the first, of 1 or more); give `window: [centre, width]`"
+            "a width above 0 (for the first, of 1 or more)",
+            "give `window: [centre, width]`",
         )
     return seen_through(values, centre, width, function)
 

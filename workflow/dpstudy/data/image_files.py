@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from dpstudy.core.errors import StudyError
 from dpstudy.data import dicom
 from dpstudy.data.held import Source, raw
-from dpstudy.data.windows import REMEDY, Window, eight_bits
+from dpstudy.data.windows import REMEDY, OptionError, Window, eight_bits
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -83,7 +83,7 @@ def opened(
         ) from None
     except UnidentifiedImageError:
         if bits := _bits_of_jpeg(path):
-            raise StudyError(_too_deep(f"{where}: {path}", bits, _FIRST)) from None
+            raise _too_deep(f"{where}: {path}", bits, _FIRST) from None
         raise UnreadableImageError(
             f"{where}: {path} is not an image, or is damaged; {', '.join(FORMATS)} and DICOM are read"
         ) from None
@@ -142,9 +142,9 @@ def _choose_frame(image: "Image.Image", frame: int | None, where: str) -> None:
     # of a JPEG the first is the photograph: others are previews, or maps of its brightness, and no viewer shows them
     frames = 1 if image.format in ("JPEG", "MPO") else getattr(image, "n_frames", 1)
     if frames > 1 and frame is None:
-        raise StudyError(
-            f"{where} holds {frames} pictures (an animation, or pages); save the one that is meant as a file of its "
-            "own, or choose one of each file by `frame`, counted from 0"
+        raise OptionError(
+            f"{where} holds {frames} pictures (an animation, or pages)",
+            "save the one that is meant as a file of its own, or choose one of each file by `frame`, counted from 0",
         )
     if frame is not None and frame >= frames:
         raise StudyError(f"{where} has no picture {frame}: it holds {frames}, and `frame` counts from 0")
@@ -160,10 +160,10 @@ def _of_eight_bits(image: "Image.Image", path: Source, window: Window | None, wh
     """
     bits, odd = depth(image, path)
     if bits > 8 and (image.format not in _DEEP_FORMATS or (odd and (image.format, image.mode) not in _ODD)):
-        raise StudyError(_too_deep(where, bits, _FIRST))
+        raise _too_deep(where, bits, _FIRST)
     if bits > 8:
         if window is None:
-            raise StudyError(_too_deep(where, bits, REMEDY))
+            raise _too_deep(where, bits, REMEDY)
         return eight_bits(_upright(image), bits, odd, window, where)
     if odd or image.mode not in _MODES:
         raise StudyError(f"{where} has {odd or f'pixels of mode {image.mode}'}; save it as grey or RGB of 8 bits")
@@ -172,8 +172,8 @@ def _of_eight_bits(image: "Image.Image", path: Source, window: Window | None, wh
     return image
 
 
-def _too_deep(where: str, bits: int, remedy: str) -> str:
-    return f"{where} has {bits} bits a channel, and images are read at 8 bits: {remedy}"
+def _too_deep(where: str, bits: int, remedy: str) -> OptionError:
+    return OptionError(f"{where} has {bits} bits a channel, and images are read at 8 bits", remedy)
 
 
 def _bits_of_jpeg(path: Source) -> int:

@@ -20,6 +20,18 @@ REMEDY = (
 )
 
 
+class OptionError(StudyError):
+    """A file that needs an option of the config, `window` or `frame`.
+
+    Attributes:
+        fact: what is wrong, without that advice, for whoever has no config.
+    """
+
+    def __init__(self, fact: str, advice: str):
+        super().__init__(f"{fact}; {advice}")
+        self.fact = fact
+
+
 def window_of(options: dict) -> Window | None:
     """The option `window`; None where absent.
 
@@ -70,10 +82,12 @@ def eight_bits(image: "Image.Image", bits: int, odd: str, window: Window, where:
 
     if image.mode in ("RGB", "RGBA", "LA"):  # Pillow has kept the upper 8 bits of each channel
         if window != FILE:
-            raise StudyError(f"{where} is in colour, or has transparency, of {bits} bits; give `window: file` for such")
+            raise OptionError(
+                f"{where} is in colour, or has transparency, of {bits} bits", "give `window: file` for such"
+            )
         return image
     if odd and window == FILE:
-        raise StudyError(f"{where} has {odd}, and no window of its own; give `window: [centre, width]`")
+        raise OptionError(f"{where} has {odd}, and no window of its own", "give `window: [centre, width]`")
     centre, width = (2.0 ** (bits - 1), 2.0**bits) if isinstance(window, str) else window
     values = np.asarray(image)
     grey = seen_through(values, centre, width)

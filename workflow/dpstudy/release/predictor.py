@@ -15,6 +15,7 @@ from dpstudy.core.errors import StudyError, in_a_sentence
 from dpstudy.core.files import read_json, sha256
 from dpstudy.data.images import decode
 from dpstudy.data.unlike import unlike
+from dpstudy.data.windows import OptionError
 from dpstudy.evaluation.csv_file import guarded
 from dpstudy.features import open_extractor
 from dpstudy.features.normalise import check_normalise, normalise
@@ -117,6 +118,8 @@ class Predictor:
         for place, path in enumerate(paths):
             try:
                 images.append(self._decoded(path, f"image {place + 1}"))
+            except OptionError as error:  # of the config, which whoever has the bundle has not
+                bad[place] = f"{error.fact}; {self._wanted()}"
             except StudyError as error:
                 bad[place] = str(error)
             if len(images) == batch:  # of good files alone: a bad one changes no digit of the others
@@ -188,6 +191,12 @@ class Predictor:
         """The ways in which an image differs from the training images, each as the end of a sentence."""
         return list(unlike(Path(path), where, **self._how()))
 
+    def _wanted(self) -> str:
+        image = self._facts["image"]
+        alone = "" if image.get("frame") else " as a file of one picture"
+        seen = ", as it is seen through the window that README.md names" if "window" in image else ""
+        return f"save it{alone} with 8 bits a channel{seen}"
+
     def _how(self) -> dict:
         return self._facts["image"] | {"size": tuple(self._facts["image"]["size"]), "max_pixels": self._max_pixels}
 
@@ -223,8 +232,8 @@ def _check_model(folder: Path) -> None:
         )
 
 
-def main(folder: Path, arguments: Sequence[str]) -> int:
-    """Run `python predict.py IMAGE ...`: print scores or probabilities as CSV; the exit status, 1 if an image fails."""
+def options() -> argparse.ArgumentParser:
+    """The command line of predict.py, all of which `dpstudy predict` takes too."""
     parser = argparse.ArgumentParser(prog="predict.py", description="Scores of images, as CSV on standard output.")
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="image files")
     parser.add_argument("--max-pixels", type=int, metavar="N", help="of the largest image that is decoded")
@@ -242,7 +251,12 @@ def main(folder: Path, arguments: Sequence[str]) -> int:
         help="also say which classes are there (1 or 0), by thresholds that leave alone that share of images without "
         "one, such as 0.9",
     )
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def main(folder: Path, arguments: Sequence[str]) -> int:
+    """Run `python predict.py IMAGE ...`: print scores or probabilities as CSV; the exit status, 1 if an image fails."""
+    given = options().parse_args(arguments)
     images = given.images
     try:
         with warnings.catch_warnings(action="ignore"):  # of libraries, beside a sentence of ours
