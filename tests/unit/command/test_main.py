@@ -7,6 +7,7 @@ import pytest
 
 from dpstudy.command import main as command
 from dpstudy.command.main import main
+from dpstudy.release.predictor import options
 
 NAMES = ["epsilon", "predict", "inspect", "verify", "check-method", "run", "status", "release"]
 NAMES += ["plan", "rehearse", "wipe", "record", "curves", "evidence", "schemas", "leaderboard", "compare"]
@@ -51,6 +52,17 @@ def test_mistakes_are_one_line(line, status, words, capsys):
     told = capsys.readouterr()
     said = told.err or told.out
     assert found == status and words in said and said.count("\n") == 1 and "Traceback" not in said
+
+
+def test_predict_takes_all_that_a_bundles_program_takes(monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr("dpstudy.release.predictor.main", lambda folder, given: calls.append(given) or 0)
+    (tmp_path / "bundle.json").write_text("{}")
+    known = [action.option_strings[-1] for action in options()._actions if action.option_strings]
+    asked = [f"{name}={'a=0.5' if name == '--prevalence' else 1}" for name in known if name != "--help"]
+    assert len(asked) == 3 and main(["predict", str(tmp_path), *asked, "x.png"]) == 0
+    (given,) = calls
+    assert options().parse_args(given) == options().parse_args([*asked, "x.png"])
 
 
 def test_epsilon_prints(capsys):

@@ -73,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     asked.add_argument("--max-pixels", type=int, metavar="N", help="of the largest image that is decoded")
     asked.add_argument("--prevalence", action="append", default=[], metavar="CLASS=SHARE",
                        help="where classes are not as common as in training; repeatable")  # fmt: skip
+    asked.add_argument("--specificity", metavar="SHARE", help="also say which classes are there, such as by 0.9")
 
     asked = command("inspect", _inspect, "The guarantee of a bundle or a ledger, in words", "bundle")
     asked.add_argument("path", metavar="BUNDLE|ledger.json")
@@ -161,7 +162,8 @@ def _predict(given: argparse.Namespace, _more: list[str]) -> int:
 
     most = [] if given.max_pixels is None else ["--max-pixels", str(given.max_pixels)]
     shares = [f"--prevalence={one}" for one in given.prevalence]
-    return predict(_bundle(given.bundle), [*most, *shares, "--", *given.images])
+    share = [] if given.specificity is None else [f"--specificity={given.specificity}"]
+    return predict(_bundle(given.bundle), [*most, *shares, *share, "--", *given.images])
 
 
 def _inspect(given: argparse.Namespace, _more: list[str]) -> int:
