@@ -85,6 +85,14 @@ def test_a_budget_that_the_models_would_exceed_is_told_before_a_run(study, tmp_p
     assert last == "what it would be with the models of own nobody can tell, which a run refuses"
 
 
+def test_a_log_that_cannot_be_written_is_told_before_a_run(study, tmp_path, monkeypatch):
+    """Whatever the budget is: a run refuses to spend what it cannot write down."""
+    study |= {"seeds": [0], "methods": {}, "release": {"budget": "30"}}
+    monkeypatch.setattr("os.access", lambda _path, _mode: False)
+    _, last = own_study.beside_the_book(study, "own")
+    assert last.startswith(f"a run refuses: {tmp_path / 'book.jsonl'}: cannot be written, and what secure noise spends")
+
+
 def test_a_plan_adds_up_data_sets_with_the_same_records(study, tmp_path, monkeypatch):
     """Their models, one of each, are within the budget alone."""
     two = [Cell(name, "pixels", "least-squares", "2") for name in ("own", "again", "other")]

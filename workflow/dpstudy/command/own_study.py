@@ -12,6 +12,7 @@ from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
 from dpstudy.plan.first_spending import ENOUGH, composed_mu, units_of, with_before
 from dpstudy.plan.resources import is_sampled
+from dpstudy.privacy.data_book import DataBook
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.privacy.spent_lines import about, in_words
@@ -91,6 +92,12 @@ def beside_the_book(study: dict, name: str) -> Iterator[str]:
         study, name, min(float(study["datasets"][other]["delta"]) for other in alike), unit
     )
     yield sentence
+    try:
+        for path in books_of(study, [name]):
+            DataBook(path).check()
+    except StudyError as error:
+        yield f"a run refuses: {error}"
+        return
     if "budget" not in study["release"]:
         return
     if single or isinstance(spent, str):
