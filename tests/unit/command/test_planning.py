@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,14 @@ def test_it_counts_persons_images_and_what_all_models_spend(clinic, capsys):
     assert "4 models spend about epsilon" in said and "the budget is 1000" in said
     assert "write `useful: {metric: auc, at_least: ..., without_privacy: ...}`" in said
     assert not Path("results").exists() and not Path(".snakemake").exists()
+
+
+def test_images_that_the_table_does_not_list_are_counted(clinic, capsys, tmp_path):
+    folder = tmp_path / "data/clinic"
+    assert clinic() == 0 and "has no row for" not in capsys.readouterr().out
+    shutil.copy(next(folder.rglob("*.png")), folder / "more.png")
+    assert clinic() == 0
+    assert "datasets.clinic: images in its folder that table.csv has no row for: 1\n" in capsys.readouterr().out
 
 
 def test_averages_are_planned_with_the_noise_of_one_record(clinic, capsys, tmp_path):

@@ -17,6 +17,7 @@ from dpstudy.config.tuned import PUBLIC
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.data.prepare import Sizes, data_root, look_through, sizes
+from dpstudy.data.readers.image_table import unlisted
 from dpstudy.evaluation.metrics import metric_of
 from dpstudy.forecast.curves import CLASSES, OF_SEVERAL, ONE, SEVERAL, read
 from dpstudy.forecast.decide import NOT, OPEN, WORTH, Plan, Useful, Verdict, verdict, what_would_do
@@ -64,6 +65,8 @@ def plan(study: str, json: str | None, figure: str | None = None) -> int:
         entry = loaded["datasets"][name]
         for sentence in look_through(name, entry, root, entry["delta"]):
             print(f"datasets.{name}: {sentence}")
+        if entry["reader"] == "image_table" and (others := unlisted(entry, root)):
+            print(f"datasets.{name}: images in its folder that {entry['table']} has no row for: {len(others)}")
         known = sizes(name, entry, root)
         cells = [cell for cell in unfold(loaded) if cell.dataset == name]
         lines, content = planned(loaded, name, known, cells, figure)

@@ -11,6 +11,7 @@ from PIL import Image
 
 from dpstudy.core.errors import StudyError
 from dpstudy.data.readers import open_reader
+from dpstudy.data.readers.image_table import unlisted
 from tests.dicom_files import write_dicom
 
 TABLE = {
@@ -54,6 +55,21 @@ def scans(tmp_path):
         )
     write_csv(tmp_path / "scans" / "labels.csv", rows)
     return tmp_path, rows
+
+
+def test_images_without_a_row_are_found(scans):
+    """By suffix, or as DICOM; nothing hidden, and no other file."""
+    root, rows = scans
+    assert unlisted(TABLE, root) == []
+    write_csv(root / "scans" / "labels.csv", [row | {"path": f"./{row['path']}"} for row in rows[1:]])
+    write_dicom(root / "scans" / "files" / "IM0001", picture(0, channels=1), 8)
+    for name in (".hidden/a.png", "notes.txt", ".b.png", "c.PNG"):
+        save(root / "scans" / "as.png", picture(0))
+        (root / "scans" / name).parent.mkdir(exist_ok=True)
+        (root / "scans" / "as.png").rename(root / "scans" / name)
+    assert unlisted(TABLE, root) == ["c.PNG", "files/0.png", "files/IM0001"]
+    mosaic = {key: value for key, value in TABLE.items() if key != "path_column"}
+    assert unlisted(mosaic | {"mosaic": "all.png", "tile": [7, 5]}, root) == []
 
 
 def write_csv(path, rows):

@@ -3,6 +3,7 @@
 Rows keep the table's order and are counted from 0. An image's id is its path; paths are relative to the location.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +20,11 @@ from dpstudy.data.embedded import ARCHIVE, InArchives, InParquet
 from dpstudy.data.findings import classes_of, labels_of
 from dpstudy.data.group_columns import groups_of
 from dpstudy.data.held import Source
+from dpstudy.data.image_files import is_image_file
 from dpstudy.data.images import Mosaic, decode_all, image_options, pair
 from dpstudy.data.reader import IMAGE_FILES, Declared, Reader, Rows
 from dpstudy.data.records import Records
-from dpstudy.data.source import check_names, class_names, files_of, inside, location, on_disk
+from dpstudy.data.source import check_names, class_names, files_of, inside, is_leftover, location, on_disk
 from dpstudy.data.table import TextTable, further, read_text_table
 
 READER = Declared(
@@ -58,6 +60,24 @@ def open(options: dict, data_root: Path) -> Reader:
     embedded = _held(folder, str(pattern), options)
     table = embedded.table if embedded else read_text_table(_file(folder, str(pattern), "table"))
     return _Table(folder, table, options, embedded)
+
+
+def unlisted(options: dict, data_root: Path) -> list[str]:
+    """The image files in `location` that no row of the table names, sorted; none where rows have no files of their own.
+
+    Raises:
+        StudyError: as of `open`.
+    """
+    if options.get("path_column") is None:
+        return []
+    folder = location(options, data_root)
+    paths = _paths(folder, read_text_table(_file(folder, str(options["table"]), "table")), options, None)
+    listed, found = {on_disk(folder, path) for path in ([] if paths is None else paths)}, []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not is_leftover(name)]
+        files = (Path(place, name) for name in names if not is_leftover(name))
+        found += [path.relative_to(folder).as_posix() for path in files if path not in listed and is_image_file(path)]
+    return sorted(found)
 
 
 def _held(folder: Path, pattern: str, options: dict) -> InParquet | InArchives | None:
