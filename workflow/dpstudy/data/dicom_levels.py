@@ -63,7 +63,9 @@ def grey(dataset: "Dataset", pixels: np.ndarray, window: Window | None, where: s
         levels = seen_through(values, 2.0 ** (bits - 1), 2.0**bits)
     elif window is None:
         raise OptionError(
-            f"{where} has {bits} bits a channel, or numbers with a sign or a point, and images are read at 8", REMEDY
+            f"{where} has {bits} bits a channel, or numbers with a sign or a point, and images are read at 8",
+            REMEDY,
+            ": ",
         )
     elif not isinstance(window, str):
         levels = seen_through(values, *window)

@@ -173,7 +173,7 @@ def _of_eight_bits(image: "Image.Image", path: Source, window: Window | None, wh
 
 
 def _too_deep(where: str, bits: int, remedy: str) -> OptionError:
-    return OptionError(f"{where} has {bits} bits a channel, and images are read at 8 bits", remedy)
+    return OptionError(f"{where} has {bits} bits a channel, and images are read at 8 bits", remedy, ": ")
 
 
 def _bits_of_jpeg(path: Source) -> int:

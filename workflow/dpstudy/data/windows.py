@@ -27,8 +27,8 @@ class OptionError(StudyError):
         fact: what is wrong, without that advice, for whoever has no config.
     """
 
-    def __init__(self, fact: str, advice: str):
-        super().__init__(f"{fact}; {advice}")
+    def __init__(self, fact: str, advice: str, mark: str = "; "):
+        super().__init__(f"{fact}{mark}{advice}")
         self.fact = fact
 
 
