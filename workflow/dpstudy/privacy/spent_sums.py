@@ -43,8 +43,9 @@ def beyond(cell: str, ceiling: str, past: Sequence[Mapping], ledger: Mapping, mo
 def spent_for(unit: str, past: Sequence[Mapping], delta: float) -> float | str:
     """The epsilon that trainings have spent of each unit; or why nobody can tell, in words.
 
-    Who protects persons protects each of their records; who protects records bounds nothing for a person, who may have
-    any number of them.
+    Who protects persons protects each of their records: what a person with and without one of them adds differs by no
+    more than what they add, but where only one is learned from (`per_subject: 1`), whose place another takes; that is
+    twice as far, and not reckoned with. Who protects records bounds nothing for a person, who may have any number.
 
     Args:
         unit: "record" or "subject", which is protected now.
