@@ -25,10 +25,11 @@ from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.spending import OvertakenError, Spending
 from dpstudy.privacy.spent_lines import about
-from dpstudy.tables.words import spent_in_words, total_in_words
+from dpstudy.tables.words import spent_in_words, total_in_words, uncounted_in_words
 from tests.unit.tuning.conftest import FIRST_ORDER, request_of
 
 LEDGER = build_ledger([Event("gram", "gaussian", 7.0, 1.0)], Budget("1", 1e-5), n=1000, unit="record", noise="secure")
+PERSONS = LEDGER | {"unit": "subject", "bounds": {"records": 2}}
 
 
 def test_a_second_training_is_refused_until_somebody_says_so(tmp_path):
@@ -323,11 +324,16 @@ def test_what_cannot_keep_the_ceiling_is_told_before_it_begins(tmp_path):
 def test_what_protects_records_has_no_sum_for_persons_before_anything_begins(tmp_path):
     """A person with k images has more than their epsilon; what protects persons protects each of their records."""
     book = Spending(tmp_path / "spent.jsonl", ceiling="9")
-    for unit in ("record", "subject"):
-        book.record("a", f"a/b/{unit}/eps=1", 0, LEDGER | {"unit": unit}, unit)
+    for unit, ledger in (("record", LEDGER), ("subject", PERSONS)):
+        book.record("a", f"a/b/{unit}/eps=1", 0, ledger, unit)
         assert book.before("a", 1e-5, unit, "record") == pytest.approx(gaussian.epsilon_of(1 / 7, 1e-5), rel=1e-4)
     assert book.before("a", 1e-5, "subject", "subject") == book.before("a", 1e-5, "subject", "record")
     assert "bound nothing for persons" in book.before("a", 1e-5, "record", "subject")
+    book.record("a", "a/b/one/eps=1", 0, PERSONS | {"bounds": {"records": 1}}, "one of each")
+    assert book.before("a", 1e-5, "one of each", "subject") == book.before("a", 1e-5, "subject", "subject")
+    assert "less of a record than of a person" in book.before("a", 1e-5, "one of each", "record"), (
+        "another takes its place"
+    )
     assert book.hopeless("a", "x", "1", 1e-5, "record", "record") == ""
     assert book.hopeless("a", "x", "1", 1e-5, "record", "subject") == (
         "cell x: trainings before it protect single records and bound nothing for persons: nobody can tell whether it "
@@ -359,7 +365,7 @@ def test_the_total_knows_what_is_gone(tmp_path):
 
 def test_entries_that_read_the_same_records_are_added_up_too(tmp_path):
     """Each under its own name would be told half of what both tell of a record."""
-    documents = {"record": LEDGER, "subject": LEDGER | {"unit": "subject", "not_accounted": ["A thing."]}}
+    documents = {"record": LEDGER, "subject": PERSONS | {"not_accounted": ["A thing."]}}
     cells = []
     for name, unit in (("a", "record"), ("b", "record"), ("c", "subject"), ("elsewhere", "record")):
         (tmp_path / f"{name}.json").write_text(json.dumps(documents[unit]))
@@ -377,7 +383,7 @@ def test_entries_that_read_the_same_records_are_added_up_too(tmp_path):
     assert found["c"]["together"]["epsilon"] is None, "of persons nobody can tell"
     assert found["c"]["unit"] == "subject" and found["a"]["unit"] == "record"
     said = total_in_words(found["c"])
-    assert "With a, b, which may have the same records: 1 cells" in said and "2 more protect single records" in said
+    assert "With a, b, which may have the same records: 1 cells" in said and "2 more protected single records" in said
     assert "Not accounted for: what total.json names." in said
 
 
@@ -411,10 +417,10 @@ def test_only_secure_noise_is_written_down(tmp_path):
 def test_records_are_known_by_what_is_read_and_not_by_what_a_study_calls_them(tmp_path):
     """A data set under a new name has spent what it spent under the old one; of others nothing is forgotten."""
     book = Spending(tmp_path / "spent.jsonl")
-    persons = LEDGER | {"unit": "subject"}
-    for dataset, ledger, records in (("old", LEDGER, "r1"), ("old", persons, "r1"), ("gone", persons, "r2")):
+    one = PERSONS | {"bounds": {"records": 1}}
+    for dataset, ledger, records in (("old", LEDGER, "r1"), ("old", PERSONS, "r1"), ("gone", one, "r2")):
         book.record(dataset, f"{dataset}/b/c/eps=1", 0, ledger, records)
-    for name, content in (("record", LEDGER), ("subject", persons), ("run", {"seeds": [{}]})):
+    for name, content in (("record", LEDGER), ("subject", PERSONS), ("run", {"seeds": [{}]})):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     cells = [
         {"dataset": f"by {unit}", "ledger": str(tmp_path / f"{unit}.json"), "run": str(tmp_path / "run.json")}
@@ -438,7 +444,13 @@ def test_records_are_known_by_what_is_read_and_not_by_what_a_study_calls_them(tm
     )  # fmt: skip
     found = read_json(tmp_path / "total.json")
     assert found["others"].keys() == {"gone"}, "a data set of the study without a cell of its own"
-    assert "bound nothing" in spent_in_words(by_subject["spent"], 1) and "bound" not in spent_in_words(None)
+    assert "1 more protected single records only: of persons they bound nothing" in uncounted_in_words(by_subject)
+    book.record("old", "old/b/d/eps=1", 0, one, "r1")
+    write_totals(cells[:1], {names[0]: "1e-5"}, str(tmp_path / "total.json"), book, {names[0]: "r1"})
+    counted = read_json(tmp_path / "total.json")["datasets"][names[0]]
+    assert (counted["spent"]["seeds"], counted["spent"]["epsilon"], counted["by_person"]) == (2, None, 1)
+    assert "1 more learned from one record of each person: of a record they bound less" in uncounted_in_words(counted)
+    assert spent_in_words(None) == ""
 
 
 def test_the_same_folder_is_the_same_records_whatever_is_made_of_them(tmp_path, monkeypatch):

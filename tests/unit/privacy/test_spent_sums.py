@@ -40,6 +40,9 @@ def test_a_sum_beyond_a_budget_is_told_at_the_smallest_delta_of_all():
     assert " at δ = 1e-5, the smallest so far, on" in beyond("c", "2.5", [ledger(2)], ledger(1.5, 1e-2), 1)
     assert "of which nothing is left; leave the cell out" in beyond("c", "1.9", [ledger(2)], ledger(1), 1)
     assert "bound nothing for persons" in beyond("c", "9", [ledger(2)], ledger(1, unit="subject"), 1)
-    assert beyond("c", "9", [ledger(2, unit="subject")], ledger(1), 1) == "", "persons' bounds are records' too"
+    several, one = (ledger(2, unit="subject") | {"bounds": {"records": most}} for most in (2, 1))
+    assert beyond("c", "9", [several], ledger(1), 1) == "", "persons' bounds are records' too"
+    assert "bounds less of a record than of a person" in beyond("c", "9", [several, one], ledger(1), 1)
+    assert beyond("c", "9", [several, one], one, 1) == ""
     assert "trainings without a guarantee" in beyond("c", "9", [ledger(1) | {"guarantee": "none"}], ledger(1), 1)
     assert "without a bound" in beyond("c", "9", [], ledger(1) | {"guarantee": "none"}, 1)

@@ -7,6 +7,7 @@ from dpstudy.core.files import read_json, write_json
 from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.spending import Spending
 from dpstudy.privacy.spent_lines import about
+from dpstudy.privacy.spent_sums import counts_for
 
 
 def write_totals(
@@ -23,7 +24,7 @@ def write_totals(
 
     Trainings count for a data set whatever it was called when they were run, if its records are the same. Those that
     protected single records are no bound for persons: there they are counted apart, as `by_record`, and the epsilon of
-    all is None.
+    all is None. So are, as `by_person`, those that learned from one record of each person, where records are protected.
 
     Args:
         cells: {"dataset", "ledger" (path), "run" (path)} of each cell.
@@ -62,9 +63,10 @@ def _alike(other: str, name: str, known: Mapping[str, str]) -> bool:
 
 
 def _of_unit(ledgers: Sequence[tuple[dict, int]], unit: str) -> tuple[list[tuple[dict, int]], dict]:
-    """Those that bound what the unit loses (who protects persons protects each record too), and how many do not."""
-    counted = [(ledger, seeds) for ledger, seeds in ledgers if unit == "record" or ledger["unit"] == unit]
-    return counted, {"by_record": len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {}
+    """Those that bound what the unit loses (`counts_for`), and how many do not, if any."""
+    counted = [(ledger, seeds) for ledger, seeds in ledgers if counts_for(unit, ledger)]
+    others = "by_record" if unit == "subject" else "by_person"
+    return counted, {others: len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {}
 
 
 def _whole(counted: Sequence[tuple[dict, int]], delta: float, others: Mapping) -> dict:

@@ -40,19 +40,32 @@ def beyond(cell: str, ceiling: str, past: Sequence[Mapping], ledger: Mapping, mo
     )
 
 
-def spent_for(unit: str, past: Sequence[Mapping], delta: float) -> float | str:
-    """The epsilon that trainings have spent of each unit; or why nobody can tell, in words.
+def counts_for(unit: str, ledger: Mapping) -> bool:
+    """Whether the guarantee of a training bounds what each unit loses.
 
     Who protects persons protects each of their records: what a person with and without one of them adds differs by no
-    more than what they add, but where only one is learned from (`per_subject: 1`), whose place another takes; that is
-    twice as far, and not reckoned with. Who protects records bounds nothing for a person, who may have any number.
+    more than what they add. Not so where one record of each is learned from (`per_subject: 1`): another takes its
+    place, which is twice as far. Who protects records bounds nothing for a person, who may have any number.
+
+    Args:
+        unit: "record" or "subject".
+    """
+    return ledger["unit"] == unit or (unit == "record" and ledger.get("bounds", {}).get("records", 1) > 1)
+
+
+def spent_for(unit: str, past: Sequence[Mapping], delta: float) -> float | str:
+    """The epsilon that trainings have spent of each unit; or why nobody can tell, in words.
 
     Args:
         unit: "record" or "subject", which is protected now.
         past: their ledgers.
     """
-    if unit == "subject" and any(one["unit"] != unit for one in past):
-        return "trainings before it protect single records and bound nothing for persons"
+    if not all(counts_for(unit, one) for one in past):
+        if unit == "subject":
+            return "trainings before it protect single records and bound nothing for persons"
+        return (
+            "trainings before it learned from one record of each person, which bounds less of a record than of a person"
+        )
     spent = epsilon_of_all([(one, 1) for one in past], delta) if past else 0.0
     return "trainings without a guarantee stand in the log of these records" if spent is None else spent
 

@@ -20,7 +20,7 @@ from dpstudy.tables.labels import labels_of
 from dpstudy.tables.names import enumerated
 from dpstudy.tables.results import Results
 from dpstudy.tables.styles import table_style
-from dpstudy.tables.words import GUARANTEES, TESTED, spent_in_words, total_in_words
+from dpstudy.tables.words import GUARANTEES, TESTED, spent_in_words, total_in_words, uncounted_in_words
 
 TEMPLATES = Path(__file__).with_name("templates")
 _OWN_RULE = "build_report"
@@ -141,7 +141,7 @@ def build_report(
 
 
 def _total(total: Mapping) -> str:
-    return total_in_words(total) + spent_in_words(total.get("spent"), total.get("by_record", 0))
+    return total_in_words(total) + spent_in_words(total.get("spent")) + uncounted_in_words(total)
 
 
 def _question(axes: Mapping[str, list[str]]) -> str:

@@ -195,9 +195,9 @@ def total_in_words(total: Mapping) -> str:
     """
     if "together" in total:
         alone, together = {key: value for key, value in total.items() if key != "together"}, total["together"]
-        more = f" {together['by_record']} more protect single records only." if "by_record" in together else ""
         beside = (
-            f"With {', '.join(together['with'])}, which may have the same records: {total_in_words(together)}{more}"
+            f"With {', '.join(together['with'])}, which may have the same records: {total_in_words(together)}"
+            f"{uncounted_in_words(together)}"
         )
         return f"{total_in_words(alone)} {beside}"
     runs = f"{total['cells']} cells, {total['seeds']} trained models"
@@ -229,15 +229,17 @@ def _beside(total: Mapping) -> str:
     return "".join(f" {sentence}" for sentence in sentences)
 
 
-def spent_in_words(spent: dict | None, by_record: int = 0) -> str:
-    """The epsilon that all trainings with secure noise have spent on a data set, as a sentence; "" if none.
+def uncounted_in_words(counted: Mapping) -> str:
+    """What a total leaves out, as a sentence that begins with a space; "" if nothing."""
+    if "by_record" in counted:
+        return f" {counted['by_record']} more protected single records only: of persons they bound nothing."
+    if "by_person" in counted:
+        return f" {counted['by_person']} more learned from one record of each person: of a record they bound less."
+    return ""
 
-    Args:
-        by_record: so many more protected single records, where persons are to be protected.
-    """
-    if by_record:
-        beside = f" {by_record} more protected single records only: of persons they bound nothing."
-        return spent_in_words(spent) + beside
+
+def spent_in_words(spent: dict | None) -> str:
+    """The epsilon that all trainings with secure noise have spent on a data set, as a sentence; "" if none."""
     if spent is None:
         return ""
     models = "1 model was" if spent["seeds"] == 1 else f"{spent['seeds']} models were"
