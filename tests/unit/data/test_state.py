@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from dpstudy.core.errors import StudyError
 from dpstudy.data.readers import open_reader
 from dpstudy.data.source import files_of
 from dpstudy.data.state import state_of
@@ -131,3 +132,73 @@ def test_a_mosaic_in_a_folder_below_shows(root):
     before = state_of(options, root)
     Image.fromarray(np.full((8, 8), 9, np.uint8)).save(root / "own/a/0.png")
     assert state_of(options, root) != before
+
+
+def replaced(path):
+    """Another picture in the same place."""
+    Image.fromarray(np.full((8, 8), 9, np.uint8)).save(path)
+
+
+# what is learned of an image may be read off its file (`tags`), so that no column has it
+OF_TAGS = [
+    {"tags": {"view": "ViewPosition"}, "label_column": "view"},
+    {"tags": {"ill": "ViewPosition"}, "label_column": None, "label_columns": ["ill"]},
+    {"tags": {"who": "PatientID"}, "subject_column": "who", "unit": "subject"},
+    {"tags": {"sex": "PatientSex"}, "group_columns": ["sex"]},
+    {"tags": {"sex": "PatientSex"}, "group_columns": [{"column": "sex", "bands": [40]}]},
+    {"label_column": "nowhere"},
+    {"classes": ["others", "altogether"]},
+]
+
+
+@pytest.mark.parametrize("changes", OF_TAGS, ids=str)
+def test_images_are_found_whatever_is_learned_of_them(root, changes):
+    """In a folder below, whose own time a picture that is replaced leaves as it is."""
+    options = with_table(root) | changes
+    before = state_of(options, root)
+    assert state_of(options, root) == before
+    replaced(root / "own/a/0.png")
+    assert state_of(options, root) != before
+
+
+@pytest.mark.parametrize("changed", ["own/t.csv", "own/a/0.png"])
+def test_a_table_that_enlarges_shows_with_its_images(root, changed):
+    """Its classes are those of what it enlarges, and no rule has its table among the inputs."""
+    extra = {key: value for key, value in with_table(root).items() if key != "classes"}
+    options = {"reader": "digits", "extra": extra}
+    before = state_of(options, root)
+    assert state_of(options, root) == before
+    if changed.endswith("csv"):
+        table = root / changed
+        table.write_text(table.read_text().replace(",a", ",b"))
+    else:
+        replaced(root / changed)
+    assert state_of(options, root) != before
+
+
+@pytest.mark.parametrize("reader", ["nih", "imagenet", "places365", "chexpert", "cifar"])
+def test_a_benchmarks_format_may_have_its_images_below(root, reader):
+    options = {"reader": reader, "location": "own", "test_split": "private"}
+    (root / "own/a/again").symlink_to(root / "own")  # in a circle
+    before = state_of(options, root)
+    assert state_of(options, root) == before
+    replaced(root / "own/a/0.png")
+    assert state_of(options, root) != before
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda options, table: options | {"path_column": "nowhere"},
+        lambda options, table: options | {"table": "nowhere.csv"},
+        lambda options, table: [options, table.write_text("path,label\na/0.png,a\na/0.png,a\n")][0],
+        lambda options, table: [options, table.write_bytes(b"PK\x03\x04")][0],
+    ],
+)
+def test_what_cannot_be_listed_is_never_unchanged(root, harm):
+    """Behind a state like any other changes would go unseen; the job that is due for it says what is wrong."""
+    options = with_table(root)
+    options = harm(options, root / "own/t.csv")
+    assert state_of(options, root) != state_of(options, root)
+    with pytest.raises(StudyError):
+        open_reader(options["reader"], options, root)

@@ -2,14 +2,13 @@
 
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
+from dpstudy.core.by_name import opener
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_sources
-from dpstudy.data.readers import open_reader
-from dpstudy.data.source import is_leftover, on_disk
-
-_UNASKED = ("extra", "tags", "subject_column", "group_columns")
+from dpstudy.data.source import files_of, is_leftover, on_disk
 
 
 def state_of(options: dict, data_root: Path) -> str:
@@ -17,7 +16,8 @@ def state_of(options: dict, data_root: Path) -> str:
 
     It is among the parameters of the jobs that read them: a replaced, added or removed image makes these run again, as
     an edited table does. Nothing is opened but a table. "" where all records come from published benchmarks, whose
-    files do not change. What is wrong with the records is not said here: the job that reads them will say it.
+    files do not change. Where the files cannot be listed no two states are the same: the job that reads them is due,
+    and says what is wrong.
 
     Args:
         options: the data set's entry in the config.
@@ -27,7 +27,14 @@ def state_of(options: dict, data_root: Path) -> str:
     digest = hashlib.sha256()
     for source in sources:
         folder = on_disk(Path(data_root), source["location"])
-        for file in _files(source, folder, data_root):
+        try:
+            files = _files(source, folder, data_root)
+        except (StudyError, OSError):  # not a state like any other: changes would hide behind it
+            digest.update(os.urandom(16))
+            continue
+        if source is not options and source.get("table"):  # of the data set's own table its rule knows
+            files = [*files, *files_of(folder, source["table"])]
+        for file in files:
             try:
                 seen = file.stat()
                 state = f"{seen.st_size} {seen.st_mtime_ns}"
@@ -38,18 +45,23 @@ def state_of(options: dict, data_root: Path) -> str:
 
 
 def _files(source: dict, folder: Path, data_root: Path) -> list[Path]:
-    """One for each image where each has a file of its own; else what lies in the folder, and the mosaic."""
-    try:
-        # of an image, neither what else is learned from nor its tags, for which each file would be opened
-        asked = {key: value for key, value in source.items() if key not in _UNASKED}
-        reader = open_reader(source["reader"], asked, data_root)
-        files = [file for pool in reader.pools for file in reader.rows(pool).files or ()]
-    except (StudyError, OSError):
-        files = []
-    if files:
+    """The image files that a table names, by its paths alone; else all below the folder, or what lies in it.
+
+    Where people's own records have no names, their few files lie in the folder itself, maybe among other data sets.
+    """
+    module = opener("dpstudy.data.readers", "reader", source["reader"])
+    if hasattr(module, "files") and (files := module.files(source, data_root)):
         return files
+    if not (module.READER.own and module.READER.numbered):
+        return list(_below(folder, set()))
     beside = [folder / source["mosaic"]] if source.get("mosaic") else []
-    try:
-        return [*beside, *sorted(path for path in folder.iterdir() if not is_leftover(path.name))]
-    except OSError:
-        return beside
+    return [*beside, *_visible(folder)]
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if not is_leftover(path.name)) if folder.exists() else []
+
+
+def _below(folder: Path, seen: set[Path]) -> Iterator[Path]:
+    for path in [] if folder.resolve() in seen else _visible(folder):
+        yield from _below(path, {*seen, folder.resolve()}) if path.is_dir() else [path]

@@ -62,6 +62,21 @@ def open(options: dict, data_root: Path) -> Reader:
     return _Table(folder, table, options, embedded)
 
 
+def files(options: dict, data_root: Path) -> list[Path]:
+    """The image files that the table names, by `path_column` alone; none where images lie in a mosaic or the table.
+
+    Labels, persons and groups may be read off the files themselves (`tags`), and data/state.py opens none.
+
+    Raises:
+        StudyError: as `open`, of the table and its paths.
+    """
+    if options.get("path_column") is None or options.get("mosaic"):
+        return []
+    folder = location(options, data_root)
+    table = read_text_table(_file(folder, str(options.get("table")), "table"))
+    return [on_disk(folder, path) for path in _paths(folder, table, options["path_column"], None)]
+
+
 def unlisted(options: dict, data_root: Path) -> list[str]:
     """The image files in `location` that no row of the table names, sorted; none where rows have no files of their own.
 
@@ -70,13 +85,11 @@ def unlisted(options: dict, data_root: Path) -> list[str]:
     """
     if options.get("path_column") is None:
         return []
-    folder = location(options, data_root)
-    paths = _paths(folder, read_text_table(_file(folder, str(options["table"]), "table")), options, None)
-    listed, found = {on_disk(folder, path) for path in ([] if paths is None else paths)}, []
+    folder, listed, found = location(options, data_root), set(files(options, data_root)), []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not is_leftover(name)]
-        files = (Path(place, name) for name in names if not is_leftover(name))
-        found += [path.relative_to(folder).as_posix() for path in files if path not in listed and is_image_file(path)]
+        there = (Path(place, name) for name in names if not is_leftover(name))
+        found += [path.relative_to(folder).as_posix() for path in there if path not in listed and is_image_file(path)]
     return sorted(found)
 
 
@@ -127,7 +140,11 @@ class _Table:
         self._subjects = None if subject is None else table.subjects(subject)
         self._groups = groups_of(table, options.get("group_columns") or [])
         self._held = held
-        paths = _paths(folder, table, options, self._subjects) if held is None else held.names
+        paths = held.names if held else None
+        if held is None and options.get("path_column") is not None:
+            paths = _paths(folder, table, options["path_column"], self._subjects)
+        elif held is None and not options.get("mosaic"):
+            raise StudyError("reader 'image_table': the key `path_column` is missing")
         self._rows = Rows.numbered("row", table.rows, self._subjects) if paths is None else Rows(paths, self._subjects)
         self._mosaic = None
         if options.get("mosaic"):
@@ -209,8 +226,7 @@ def _with_tags(folder: Path, table: TextTable, options: dict) -> TextTable:
     if options.get("mosaic") or not options.get("path_column"):
         raise StudyError("reader 'image_table': `tags` need `path_column`, and files of their own, no `mosaic`")
     numbers = dicom.check_keywords(list(tags.values()))
-    paths = _paths(folder, table, options, None)
-    files = [on_disk(folder, path) for path in ([] if paths is None else paths)]
+    files = [on_disk(folder, path) for path in _paths(folder, table, options["path_column"], None)]
     _check_there(files, table, options["path_column"])
     rows = [dicom.tags(file, list(tags.values()), table.where(row)) for row, file in enumerate(files)]
     columns = dict(table.columns)
@@ -220,14 +236,10 @@ def _with_tags(folder: Path, table: TextTable, options: dict) -> TextTable:
     return replace(table, columns=columns)
 
 
-def _paths(folder: Path, table: TextTable, options: dict, subjects: np.ndarray | None) -> np.ndarray | None:
-    if options.get("path_column") is None:
-        if options.get("mosaic"):
-            return None
-        raise StudyError("reader 'image_table': the key `path_column` is missing")
+def _paths(folder: Path, table: TextTable, column: str, subjects: np.ndarray | None) -> np.ndarray:
     first: dict[str, int] = {}
     paths = []
-    for row, text in enumerate(table.column(options["path_column"])):
+    for row, text in enumerate(table.column(column)):
         path = inside(folder, text, table.where(row)).relative_to(folder).as_posix()
         other = first.setdefault(composed(path), row)
         if other != row and subjects is not None and subjects[other] != subjects[row]:
