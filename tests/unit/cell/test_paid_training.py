@@ -268,6 +268,10 @@ def test_other_bytes_of_the_same_records_are_taken_where_somebody_noted_what_the
     write_split(tmp_path / "features", "train", table.features, table.labels)
     with pytest.raises(StudyError, match=r"\(train\) is not what is there"):
         take(request, inputs, outputs)
+    write_split(tmp_path / "features", "train", table.features[1:], table.labels[1:])
+    counts = len(table.labels), len(table.labels) - 1
+    with pytest.raises(StudyError, match=r"\(train; its ledger counts {}, and there are {} now\) is".format(*counts)):
+        take(request, inputs, outputs)
     assert len(lines_of(request)) == 1
 
 

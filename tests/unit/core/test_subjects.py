@@ -10,7 +10,7 @@ from PIL import Image
 import dpstudy
 from dpstudy.core.errors import StudyError
 from dpstudy.core.subjects import names_nobody
-from dpstudy.data.prepare import look_through, prepare_shard
+from dpstudy.data.prepare import look_through, prepare_shard, sizes
 from dpstudy.data.reader import Rows
 from dpstudy.data.readers import open_reader
 from dpstudy.methods.arguments import subjects_of
@@ -153,6 +153,20 @@ def test_a_whole_number_is_one_person_however_the_table_has_it(table, tmp_path, 
         found = prepared(table(written, kind), tmp_path)
         assert found == plain
     assert set(plain["train"]["subject"] + plain["test"]["subject"]) == {str(number) for number in range(15)}
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_person_counts_once_whatever_names_records_have(table, tmp_path, numbered):
+    """Where a budget log has earlier trainings (spending.numbered), 17 and 17.0 were two: in splits, shards and n."""
+    options = table([f"{row // 4}{'.0' * (row % 2)}" for row in range(60)]) | {"shards": 1}
+    named = {}
+    for split in ("train", "test"):
+        prepare_shard("own", options, tmp_path, split, 0, tmp_path / split, True, numbered=numbered)
+        named[split] = set(parquet.read_table(tmp_path / split).column("subject").to_pylist())
+    assert named["train"] | named["test"] == {str(number) for number in range(15)}
+    assert not named["train"] & named["test"] and len(named["train"]) == sizes("own", options, tmp_path).units
+    with pytest.raises(StudyError, match=f"1/{len(named['train'])}"):
+        look_through("own", options, tmp_path, "0.5", numbered)
 
 
 @pytest.mark.parametrize("long", ["1.23457E+15", "9007199254740993.0", "-1e+17", "9" * 5000 + ".0"])

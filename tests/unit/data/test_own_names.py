@@ -72,6 +72,15 @@ def test_images_that_change_while_they_are_read_are_refused():
         reader.read("all", np.array([0, 1]))
 
 
+@pytest.mark.parametrize("numbered", [False, True])
+def test_each_subject_has_one_name_whichever_names_records_have(numbered):
+    """Of whatever reader, one of another package too."""
+    held = Held(subjects=np.array(["17", "17.0", " 17"], dtype=object))
+    reader = own_names.OwnNames(held, numbered)
+    assert reader.rows("all").subjects.tolist() == ["17"] * 3 == reader.read("all", np.arange(3)).subjects.tolist()
+    assert (reader.rows("all").ids.tolist() == held.rows("all").ids.tolist()) == numbered
+
+
 @pytest.fixture
 def folder(tmp_path):
     rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpstudy.cell.inputs import CellInputs, CellRequest
+from dpstudy.cell.inputs import CellInputs, CellRequest, units
 from dpstudy.cell.paid_models import Begun, PaidModels, store_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json
@@ -105,7 +105,8 @@ def take(request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str]) -
     if others := _other_data(made["data"], inputs, paid):
         if book.again:
             return False
-        raise StudyError(OTHER_DATA.format(cell, ", ".join(others), folder) + ANOTHER)
+        what = ", ".join(others) + _other_count(folder, request, inputs)
+        raise StudyError(OTHER_DATA.format(cell, what, folder) + ANOTHER)
     publish(folder, outputs)
     remove_checkpoint(request)
     _log.info("cell %s: paid for already, and taken as it is from %s (library %s)", cell, folder, made["library"])
@@ -121,6 +122,13 @@ def _other_data(then: Mapping[str, str], inputs: CellInputs, paid: PaidModels) -
             paid.store.note_content(files[name])
     same = {name for name in changed if name in files and paid.store.same(then[name], now[name])}
     return sorted(then.keys() ^ now.keys() | (set(changed) - same))
+
+
+def _other_count(folder: Path, request: CellRequest, inputs: CellInputs) -> str:
+    """How many subjects there were, where there are others: one name in two spellings was two in numbered folders."""
+    then, now = read_json(folder / "ledger.json")["n"], units(inputs.manifests(), request.dataset["unit"])
+    spelled = ", spellings of one name as one" if request.dataset["unit"] == "subject" else ""
+    return f"; its ledger counts {then}, and there are {now} now{spelled}" if then != now else ""
 
 
 def _check_clock(inputs: CellInputs) -> None:

@@ -25,12 +25,16 @@ def own_reader(options: dict) -> str | None:
     return next((source["reader"] for source in own_sources(options)), None)
 
 
-def with_own_names(options: dict) -> dict:
-    """The config entry for `open_reader`, with a mark on sources of the user's own records (data/own_names.py)."""
+def with_own_names(options: dict, numbered: bool = False) -> dict:
+    """The config entry for `open_reader`, with a mark on sources of the user's own records (data/own_names.py).
+
+    Args:
+        numbered: records without names keep row numbers, as of `OwnNames`.
+    """
     own = own_sources(options)
 
     def marked(source: dict) -> dict:
-        return source | {"own_names": any(source is each for each in own)}
+        return source | {"own_names": any(source is each for each in own), "numbered": numbered}
 
     return marked(options) | ({"extra": marked(options["extra"])} if "extra" in options else {})
 

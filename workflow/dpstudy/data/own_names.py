@@ -29,18 +29,21 @@ class OwnNames:
 
     Whoever asks for rows has all images of their pool read for it, a block at a time: each shard's job, so that all
     shards agree on the names.
+
+    Args:
+        numbered: unnamed records keep row numbers, as earlier trainings knew them (spending.Spending.numbered).
     """
 
-    def __init__(self, reader: Reader):
+    def __init__(self, reader: Reader, numbered: bool = False):
         self.classes, self.multi_label, self.pools = reader.classes, reader.multi_label, reader.pools
-        self._reader = reader
+        self._reader, self._numbered = reader, numbered
         self._rows: dict[str, Rows] = {}
 
     def rows(self, pool: str) -> Rows:
         """See `Reader`."""
         if pool not in self._rows:
             rows = self._reader.rows(pool)
-            ids = rows.ids if rows.named else self._names(pool, len(rows))
+            ids = rows.ids if rows.named or self._numbered else self._names(pool, len(rows))
             self._rows[pool] = replace(rows, ids=ids, subjects=_persons(rows.subjects))
         return self._rows[pool]
 
@@ -51,7 +54,7 @@ class OwnNames:
             StudyError: an image has changed since the rows were named.
         """
         rows, records = self.rows(pool), self._reader.read(pool, indices)
-        if not rows.named:
+        if not (rows.named or self._numbered):
             ids = rows.ids[indices]
             for index, name, digest in zip(indices, ids, _digests(records), strict=True):
                 if name[len(pool) + 1 :][:_DIGITS] != digest:

@@ -137,7 +137,7 @@ def prepare_shard(
         count = options.get("shards", 1)
         if not 0 <= shard < count:
             raise StudyError(f"shard {shard} does not exist; there are {count}")
-        reader = _opened(options, data_root, numbered or not private)
+        reader = _opened(options, data_root, numbered, private)
         if private and len(reader.classes) < 2:
             raise StudyError(
                 f"there is nothing to tell apart: {reader.classes[0]!r} is the only class; name two or more"
@@ -201,9 +201,9 @@ def _named(dataset: str) -> Iterator[None]:
         raise StudyError(f"data set {dataset!r}: {error}") from None
 
 
-def _opened(options: dict, data_root: Path, as_it_names: bool) -> Reader:
-    """A data set with its reader's names, or a user's own records in it named so that no other has a hand in it."""
-    return open_reader(options.get("reader"), options if as_it_names else with_own_names(options), data_root)
+def _opened(options: dict, data_root: Path, numbered: bool, private: bool = True) -> Reader:
+    """A data set; the user's own records in it, and their subjects, are named so that no other has a hand in it."""
+    return open_reader(options.get("reader"), with_own_names(options, numbered) if private else options, data_root)
 
 
 def _splits(reader: Reader, options: dict, split: str, private: bool) -> dict[str, Parts]:

@@ -87,14 +87,14 @@ class TextTable:
         return values
 
     def subjects(self, name: str) -> np.ndarray:
-        """(n,) the subjects' names in one column.
+        """(n,) the subjects' names in one column (subjects.name_of).
 
         Raises:
             StudyError: there is no such column, or a row names nobody (subjects.check_named).
         """
         values = self.column(name, empty=True)
         check_named(values, self.where, name, self.exact.get(heading(name), EXACT))
-        return values
+        return np.array([name_of(value) for value in values], dtype=object)
 
     def class_indices(self, name: str, classes: list[str]) -> np.ndarray:
         """(n,) int32 class indices of the class names in the column `name`; 1.0 is the class 1.

@@ -35,7 +35,7 @@ def open_reader(name: str | None, options: dict, data_root: Path) -> Reader:
             "data/reader.py says what a reader offers"
         )
     if options.get("own_names"):
-        reader = OwnNames(reader)
+        reader = OwnNames(reader, options.get("numbered", False))
     if "extra" not in options:
         return reader
     extra = {"classes": reader.classes} | options["extra"]
