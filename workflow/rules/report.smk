@@ -36,6 +36,7 @@ rule build_report:
         certificates=targets.certificates(STUDY),
         claims=targets.claims(STUDY),
         duplicates=targets.counts_of_duplicates(STUDY),
+        manifests=targets.manifests_with_holes(STUDY),
         figures=targets.figures(STUDY, paths.FIGURE_SVG),
         published=code.published_files(),
         templates=code.report_templates(),

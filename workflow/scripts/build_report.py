@@ -5,6 +5,7 @@ import time
 from this_workflow import job
 
 from dpstudy.core.files import read_json
+from dpstudy.data.shards import unreadable_in
 from dpstudy.provenance.commit import commit
 from dpstudy.provenance.hashes import library_hash, versions
 from dpstudy.report.page import Making, Privacy, build_report
@@ -28,6 +29,7 @@ if __name__ == "__main__":
                 dict(zip(told["dedup"], map(read_json, files.duplicates), strict=False)),  # of a page for all, none
                 told["public_tests"],
                 {name: one for path in files.certificates for name, one in read_json(path)["cells"].items()},
+                unreadable_in(list(map(read_json, files.manifests))),
             ),
             cells=snakemake.params.cells,
             question=told["question"],

@@ -15,6 +15,7 @@ from dpstudy.data.reader import Rows
 from dpstudy.data.readers import digits, open_reader
 from dpstudy.data.records import Records
 from dpstudy.schema.reading import schema
+from tests.unit.data.conftest import OWN
 from tests.unit.data.conftest import prepare as prepared_own
 
 DIGITS = {"reader": "digits", "splits": {"test": 0.2, "validation": 0.1}, "shards": 3}
@@ -223,6 +224,35 @@ def test_images_that_cannot_be_read_stay_in_the_number(own):
     shutil.rmtree(root / "out")
     with_holes = shards.load(prepared_own(root, "train", contributions="average", unreadable=0.5))
     assert len(with_holes) == len(records) - 1 and set(with_holes.counts) == {2}
+
+
+def test_images_that_are_left_out_are_told_and_counted(own, caplog):
+    root, _ = own
+    caplog.set_level("NOTICE", "dpstudy")
+    whole = len(shards.load(prepared_own(root, "train", unreadable=0.5)))
+    assert not caplog.records
+    assert shards.unreadable_in([shards.read_manifest(root / "out/train")]) == {"own": (0, whole)}
+    plain = (root / "out/train/manifest.json").read_bytes()
+    assert b"unreadable" not in plain, "as earlier versions wrote it"
+    lost = shards.load(root / "out/train").ids[:2]
+    for name in lost:
+        (root / "own" / str(name)).write_bytes(b"no image")
+    shutil.rmtree(root / "out")
+    folders = [prepared_own(root, split, unreadable=0.5) for split in ("train", "test")]
+    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "NOTICE"]
+    assert said.startswith(f"2 of {whole} images cannot be read, and are left out; the first: ") and lost[0] in said
+    assert shards.unreadable_in([shards.read_manifest(folder) for folder in folders]) == {"own": (2, 24)}
+
+
+def test_shards_with_and_without_holes_are_of_one_split(own):
+    root, _ = own
+    first = shards.load(prepared_own(root, "train")).ids[0]
+    (root / "own" / str(first)).write_bytes(b"no image")
+    options, out = OWN | {"shards": 2, "unreadable": 0.5}, root / "two"
+    with_holes = prepare(out, options, root, "train", "own")
+    (manifest,) = [shards.read_manifest(out / "train")]
+    assert [shard.get("unreadable") for shard in manifest["shards"]] == [1, None]
+    assert first not in with_holes.ids and len(with_holes) == manifest["rows"]
 
 
 def test_an_image_that_looks_odd_is_told(own):

@@ -48,6 +48,9 @@ def test_where_files_may_be_missing_the_others_are_compared(own):
     (root / "own" / "7.png").unlink()
     assert "row 7 (line 9): no such file: " in both(root)
     assert both(root, unreadable=0.5) is None
+    for row in (2, 4):  # nothing is no image that two persons share
+        (root / "own" / f"{row}.png").write_bytes(b"")
+    assert both(root, unreadable=0.5) is None
     (root / "own" / "9.png").write_bytes((root / "own" / "0.png").read_bytes())
     assert "'0.png' of the subject 'p0' and '9.png' of the subject 'p4' are the same" in both(root, unreadable=0.5)
 

@@ -79,6 +79,16 @@ def test_how_many_records_matched_reaches_only_a_page_that_is_not_for_publicatio
     assert targets.counts_of_duplicates(study) == expected
 
 
+@pytest.mark.parametrize("public", [True, False])
+def test_so_does_how_many_images_cannot_be_read(public):
+    own = {"reader": "imagenet", "location": "here", "size": [32, 32], "channels": 3, "delta": "1e-5"}
+    own["test_split"] = "public" if public else "private"
+    manifests = [paths.DATA_MANIFEST.format(source="own", split=split) for split in ("train", "test")]
+    expected = [] if public else manifests
+    assert targets.manifests_with_holes(study_with(datasets__own=own | {"unreadable": 0.1})) == expected
+    assert targets.manifests_with_holes(study_with(datasets__own=own)) == []
+
+
 def test_what_is_totalled_is_every_cell(study):
     cells = targets.totalled_cells(study)
     assert [one["name"] for one in cells] == [cell.path for cell in unfold(study)]

@@ -312,11 +312,13 @@ def test_how_duplicates_are_found_is_told_but_not_how_many(study):
     for public, told in ((True, False), (False, True)):
         counted = {"drop": "private", "sets": [], "calibration": []}
         counted["sets"] = [{"side": "private", "dataset": "own", "split": "train", "rows": 1560, "dropped": 456}]
-        privacy = Privacy(dedup={"b": GLYPHS}, counted={"b": counted}, public_tests={"own": public})
+        holes, tests = {"own": (3, 1560)}, {"own": public}
+        privacy = Privacy(dedup={"b": GLYPHS}, counted={"b": counted}, public_tests=tests, unreadable=holes)
         build_report("s", study.results, {}, {}, {}, page, making=MAKING, privacy=privacy)
         text = re.sub(r"\s+", " ", " ".join(Page(page.read_text()).text))
         assert ("456 of 1,560 private records of own/train (29 %)" in text) == ("Not for publication" in text) == told
         assert ("and how many private records matched" in text) == told
+        assert ("Of its 1,560 images 3 cannot be read" in text) == told
     assert "or by 0.9 where they stand out" in words and "small grey squares of them correlate by 0.99 or more" in words
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_table
+from dpstudy.core.job import notice
 from dpstudy.data.image_files import UnreadableImageError
 from dpstudy.data.names import splits_of
 from dpstudy.data.odd import odd, odd_look
@@ -154,14 +155,14 @@ def prepare_shard(
         check_delta(dataset, options | {"delta": delta}, _learned_from(reader, splits, options))
     with _named(dataset):
         tolerated = options.get("unreadable", 0.0)
-        records = _read(reader, parts, shard * rows // count, (shard + 1) * rows // count, tolerated)
+        records, lost = _read(reader, parts, shard * rows // count, (shard + 1) * rows // count, tolerated)
         if options.get("contributions") == "average" and split != "test":
             records = _counted(records, reader, parts)
         if options.get("beyond") == "truncate" and split != "test":
             records = at_most(records, options["positives"])
         elif positives is not None and split != "test":
             refuse_more(records, positives)
-        write_shard(path, change(records) if change else records, private)
+        write_shard(path, change(records) if change else records, private, lost)
 
 
 def prepare_manifest(
@@ -228,8 +229,9 @@ def _learned_from(reader: Reader, splits: dict[str, Parts], options: dict) -> in
     return sum(len(indices) for _, indices in parts)
 
 
-def _read(reader: Reader, parts: Parts, start: int, stop: int, tolerated: float) -> Records:
-    """Rows `start` to `stop` - 1 of the parts put end to end, their labels checked; without the unreadable ones."""
+def _read(reader: Reader, parts: Parts, start: int, stop: int, tolerated: float) -> tuple[Records, int]:
+    """Rows `start` to `stop` - 1 of the parts put end to end, their labels checked; without the unreadable ones, whose
+    number is the second."""
     batches: list[Records] = []
     lost: list[str] = []
     first = 0
@@ -242,10 +244,12 @@ def _read(reader: Reader, parts: Parts, start: int, stop: int, tolerated: float)
     if len(lost) > tolerated * (stop - start) or not batches:
         allowed = f"but `unreadable` is {tolerated}" if tolerated else "and `unreadable` is not given"
         raise StudyError(f"{len(lost)} of {stop - start} images cannot be read, {allowed}; the first: {lost[0]}")
+    if lost:
+        notice(f"{len(lost)} of {stop - start} images cannot be read, and are left out; the first: {lost[0]}")
     records = concatenate(batches)
     check = multi_labels if reader.multi_label else single_labels
     check(records.labels, reader.classes, "after splitting", first_row=start)
-    return records
+    return records, len(lost)
 
 
 def _counted(records: Records, reader: Reader, parts: Parts) -> Records:

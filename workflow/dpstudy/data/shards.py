@@ -25,20 +25,25 @@ _MANIFEST = (
 )  # fmt: skip
 _GROUP = "group_"
 COUNTS = "subject_records"  # the column of `counts`
+_UNREADABLE = b"unreadable"  # of a shard's metadata: how many images it lacks
 _GROUP_BYTES = 1 << 26  # of images: a row group is built in memory, where it takes three times as much
 _ARROW_CHUNK_BYTES = 1 << 30  # an arrow `binary` array indexes its bytes with 32 bits
 
 
-def write_shard(path: str | os.PathLike, records: Records, private: bool) -> None:
-    """Write `records` as one parquet shard; with `private`, readable by its owner alone."""
+def write_shard(path: str | os.PathLike, records: Records, private: bool, unreadable: int = 0) -> None:
+    """Write `records` as one parquet shard; with `private`, readable by its owner alone.
+
+    Args:
+        unreadable: images of it that were left out, since they could not be read; its manifest will say so.
+    """
     layout, images = {}, {}
     shape = None
     if records.images is not None:
         shape = list(records.images.shape[1:])
         layout = {"row_group_size": max(1, _GROUP_BYTES // max(1, int(np.prod(shape))))}
         images["image"] = _binary_column(records.images)
-    table = pa.table(columns_of(records, images)).replace_schema_metadata({"image_shape": json.dumps(shape)})
-    write_table(path, table, private, **layout)
+    facts = {"image_shape": json.dumps(shape)} | ({_UNREADABLE: str(unreadable)} if unreadable else {})
+    write_table(path, pa.table(columns_of(records, images)).replace_schema_metadata(facts), private, **layout)
 
 
 def columns_of(records: RecordTable, content: Mapping[str, pa.Array | pa.ChunkedArray]) -> dict:
@@ -96,7 +101,8 @@ def write_manifest(
             seen.add(name)
         if look is not None:
             look(table)
-        return {}
+        lost = int(table.schema.metadata.get(_UNREADABLE, 0))
+        return {"unreadable": lost} if lost else {}
 
     facts, schema = described(shard_paths, "columns or image shape", private, looked_at)
     if schema is None:
@@ -125,8 +131,10 @@ def described(
     for shard in map(Path, shard_paths):
         content = read_bytes(shard)
         table = read_table(shard, content=content)  # all of it: a manifest vouches for every page
-        schema = schema or table.schema
-        if not table.schema.equals(schema, check_metadata=True):
+        facts = {key: value for key, value in (table.schema.metadata or {}).items() if key != _UNREADABLE}
+        present = table.schema.with_metadata(facts)
+        schema = schema or present
+        if not present.equals(schema, check_metadata=True):
             raise StudyError(f"{shard}: its {shared} differ from those of {shard_paths[0]}")
         if "subject" in table.column_names:
             subjects.update(table.column("subject").to_pylist())
@@ -143,6 +151,16 @@ def described(
         "shards": entries,
     }
     return facts, schema
+
+
+def unreadable_in(manifests: Sequence[Mapping]) -> dict[str, tuple[int, int]]:
+    """Data set -> (images that could not be read and were left out, all its images), by the manifests of its splits."""
+    counts: dict[str, tuple[int, int]] = {}
+    for manifest in manifests:
+        lost, whole = counts.get(manifest["dataset"], (0, 0))
+        more = sum(shard.get("unreadable", 0) for shard in manifest["shards"])
+        counts[manifest["dataset"]] = (lost + more, whole + more + manifest["rows"])
+    return counts
 
 
 def read_manifest(folder: str | os.PathLike, keys: Sequence[str] = _MANIFEST) -> dict:

@@ -60,8 +60,8 @@ def _copies(files: Iterable[tuple[Path, str, str]]) -> Iterator[tuple[tuple[str,
     """
     by_size: dict[int, list[tuple[Path, str, str]]] = {}
     for file, name, owner in files:
-        if file.is_file():  # whether one may be missing, its reader says
-            by_size.setdefault(file.stat().st_size, []).append((file, name, owner))
+        if file.is_file() and (size := file.stat().st_size):  # of others their reader says what is wrong
+            by_size.setdefault(size, []).append((file, name, owner))
     for equal in by_size.values():
         seen: dict[bytes, tuple[str, str]] = {}
         for file, name, owner in equal if len({owner for *_, owner in equal}) > 1 else ():

@@ -179,6 +179,12 @@ def counts_of_duplicates(study: dict) -> list[str]:
     return [paths.DEDUP_REPORT.format(public=public) for public in deduplicated(study) if private_tests(study)]
 
 
+def manifests_with_holes(study: dict) -> list[str]:
+    """The manifests of data sets that may lack unreadable images, as `counts_of_duplicates` for one report alone."""
+    names = [name for name, dataset in study["datasets"].items() if dataset.get("unreadable") and private_tests(study)]
+    return [paths.DATA_MANIFEST.format(source=name, split=split) for name in names for split in splits(study, name)]
+
+
 def totalled_cells(study: dict) -> list[dict[str, str]]:
     """The parameters of the total: each cell's name and data set."""
     return [{"name": cell.path, "dataset": cell.dataset} for cell in unfold(study)]

@@ -59,6 +59,7 @@ class Privacy:
         counted: public set -> the report.json of its comparison, which is told on a page that is not for publication.
         public_tests: data set -> whether the records that models are scored on are public.
         certificates: cell -> what accountants that had no part in it say of its ledger.
+        unreadable: data set -> (images that were left out, all), which is told as `counted` is.
     """
 
     totals: Mapping[str, dict] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class Privacy:
     counted: Mapping[str, dict] = field(default_factory=dict)
     public_tests: Mapping[str, bool] = field(default_factory=dict)
     certificates: Mapping[str, dict] = field(default_factory=dict)
+    unreadable: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def build_report(
@@ -125,7 +127,10 @@ def build_report(
         ledgers=ledgers,
         secure=any(cell["secure"] for group in ledgers for cell in group["cells"]),
         guarantees=GUARANTEES,
-        tests={dataset: TESTED[public] for dataset, public in privacy.public_tests.items()},
+        tests={
+            dataset: TESTED[public] + (_holes(*privacy.unreadable.get(dataset, (0, 0))) if confidential else "")
+            for dataset, public in privacy.public_tests.items()
+        },
         confidential=confidential,
         counted=bool(privacy.counted),
         totals={name: _total(total) for name, total in privacy.totals.items()},
@@ -142,6 +147,12 @@ def build_report(
 
 def _total(total: Mapping) -> str:
     return total_in_words(total) + spent_in_words(total.get("spent")) + uncounted_in_words(total)
+
+
+def _holes(lost: int, whole: int) -> str:
+    if not lost:
+        return ""
+    return f" Of its {whole:,} images {lost:,} cannot be read: no model learned from them, or is scored on them."
 
 
 def _question(axes: Mapping[str, list[str]]) -> str:
