@@ -96,6 +96,14 @@ TOLD = {
         {},
         "no test record bears 'b', so that such metrics as auc have no value; is `splits.test` too small?",
     ),
+    "one person in two cases": (value("patient", "p2"), {}, "'P2' and 'p2' count as two persons, and differ in case"),
+    "one person with a blank": (value("patient", "P 2"), {}, "'P 2' and 'P2' count as two persons"),
+    "one person with zeros": (value("patient", "P002"), {}, "'P002' and 'P2' count as two persons"),
+    "two persons so": (
+        lambda table: [row.update({"patient": row["patient"].lower()}) for row in table[::2] if row["patient"] < "P2"],
+        {},
+        "more likewise)",
+    ),
     "patients as groups": (None, {"group_columns": ["patient"]}, "the groups 'patient' are 60"),
 }
 

@@ -9,7 +9,7 @@ from PIL import Image
 
 import dpstudy
 from dpstudy.core.errors import StudyError
-from dpstudy.core.subjects import names_nobody
+from dpstudy.core.subjects import name_of, names_nobody
 from dpstudy.data.prepare import look_through, prepare_shard, sizes
 from dpstudy.data.reader import Rows
 from dpstudy.data.readers import open_reader
@@ -169,7 +169,29 @@ def test_a_person_counts_once_whatever_names_records_have(table, tmp_path, numbe
         look_through("own", options, tmp_path, "0.5", numbered)
 
 
-@pytest.mark.parametrize("long", ["1.23457E+15", "9007199254740993.0", "-1e+17", "9" * 5000 + ".0"])
+ALIKE = [
+    ["P4", "P4\u200b", "\ufeffP4", "P4\0", "P\u200d4"],
+    ["DOE^J", "DOE^J^^^", "DOE^J^", "DOE ^J", "DOE^J=", "DOE^J^^=^"],
+    ["Ideo^N=山田^太郎", "Ideo^N^^=山田^太郎^^^="],
+    ["DOE^^J", "DOE^^J^^"],
+    ["17", 17, 17.0, "17.0\u200b"],
+]
+
+
+@pytest.mark.parametrize("names", ALIKE, ids=lambda names: str(names[0]))
+def test_one_name_however_it_is_spelled(names):
+    assert {name_of(name) for name in names} == {str(names[0])}
+    assert len(set(subjects_of(names, len(names)))) == 1
+
+
+def test_other_names_are_of_other_persons():
+    names = ["DOE^J", "DOE^^J", "^DOE^J", "doe^j", "P4", "p4", "P 4", "P04", "4=", "4", "Doe^J=x"]
+    assert len({name_of(name) for name in names}) == len(names)
+    with pytest.raises(StudyError, match="names no subject"):
+        Rows(np.array(["a"], dtype=object), np.array(["^^\u200b"], dtype=object))
+
+
+@pytest.mark.parametrize("long", ["1.23457E+15", "9007199254740993.0", "-1e+17", "1.2E+15\u200b", "9" * 5000 + ".0"])
 def test_rounded_numbers_are_no_names(table, tmp_path, long):
     """Spreadsheets write long numbers so: several persons have one."""
     options = table([*[f"P{row}" for row in range(58)], long, long])

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.text import composed
+from dpstudy.core.text import composed, visible
 
 # in lower case and without punctuation, so that "N/A", "<NA>" and "n.a." are one; then "unknown" in other languages
 _NOBODY = frozenset(
@@ -32,12 +32,21 @@ def name_of(value: object) -> str:
     """The name of a subject as text.
 
     A whole number is one name, whether a table holds it as integer, float or text; so is a text with accents in either
-    form.
+    form, with or without what nobody sees, and a DICOM name without or with its empty components (PS3.5, 6.2.1).
 
-    >>> [name_of(value) for value in (17, 17.0, "17.0", " 17 ", "007", "P4")]
-    ['17', '17', '17', '17', '007', 'P4']
+    >>> [name_of(value) for value in (17, 17.0, "17.0", " 17 ", "007", "P4\u200b", "Doe^J", "Doe ^J^^^=")]
+    ['17', '17', '17', '17', '007', 'P4', 'Doe^J', 'Doe^J']
     """
-    text = composed(_text(value))
+    text = plain(value)
+    if "^" not in text:
+        return text
+    groups = ("^".join(map(str.strip, group.split("^"))).rstrip("^") for group in text.split("="))
+    return "=".join(groups).rstrip("=")
+
+
+def plain(value: object) -> str:
+    """A value as it is compared: a whole number in one form, and text without what nobody sees."""
+    text = _text(value)
     whole = _WHOLE.fullmatch(text)
     return whole[1] if whole else text
 
@@ -53,7 +62,7 @@ def names_nobody(text: str) -> bool:
         not letters
         or letters in _NOBODY
         or _CROSSED_OUT.fullmatch(letters)
-        or name_of(text) in _CODES
+        or plain(text) in _CODES
         or _OF_SPREADSHEETS.fullmatch(text.strip())
     )
 
@@ -89,7 +98,7 @@ def check_named(values: Iterable, where: Callable[[int], str], column: str = "",
 
 
 def _text(value: object) -> str:
-    return (value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)).strip()
+    return visible(value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value))
 
 
 def _is_rounded(text: str, exact: int) -> bool:

@@ -12,6 +12,17 @@ def composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+def visible(text: str) -> str:
+    r"""`text` in form C, without surrounding spaces or what nobody sees, such as zero-width marks.
+
+    >>> visible("\ufeff P4\u200b\0 "), visible("a\u00adb\tc")
+    ('P4', 'ab\tc')
+    """
+    if not text.isprintable():
+        text = "".join(each for each in text if each.isspace() or unicodedata.category(each) not in ("Cf", "Cc"))
+    return composed(text).strip()
+
+
 def heading(text: str) -> str:
-    """A column name as it is compared: in form C, without surrounding spaces and invisible marks."""
-    return composed(text).strip("\ufeff\u200b \t\r\n\xa0")
+    """A column name as it is compared."""
+    return visible(text)

@@ -1,9 +1,12 @@
 """Warnings about peculiarities of a user's own data set that may be mistakes; nothing is refused."""
 
+import re
+import unicodedata
 from collections.abc import Iterator
 
 import numpy as np
 
+from dpstudy.core.subjects import name_of
 from dpstudy.data.own import own_data
 from dpstudy.data.reader import Reader
 from dpstudy.data.records import Records, concatenate
@@ -11,6 +14,7 @@ from dpstudy.data.splits import Parts
 
 _MANY_GROUPS = 30  # more are no groups that a table can compare
 _MANY_IMAGES, _FAR_MORE = 20, 5  # of one person, and how many times as many as anybody else's
+_ZEROS = re.compile("(?<![0-9])0+(?=[0-9])")  # leading ones
 _MUCH_WHITE, _ALL = 0.5, 0.9  # of an image
 
 
@@ -84,7 +88,8 @@ def _tested(records: Records, tested: Records, classes: list[str]) -> Iterator[s
 def _persons(options: dict, records: Records) -> Iterator[str]:
     if records.subjects is None or options.get("unit") != "subject":
         return
-    names, images = np.unique(records.subjects.astype(str), return_counts=True)
+    names, images = np.unique([name_of(subject) for subject in records.subjects], return_counts=True)
+    yield from _spelled(names)
     rival, most = sorted([0, *images.tolist()])[-2:]
     if most >= max(_MANY_IMAGES, _FAR_MORE * rival):
         yield (
@@ -99,6 +104,20 @@ def _persons(options: dict, records: Records) -> Iterator[str]:
                 f"nobody has more than {most} images, and per_subject is {options['per_subject']}: noise is drawn for "
                 f"as many; give {most}"
             )
+
+
+def _spelled(names: np.ndarray) -> Iterator[str]:
+    """Names that may be one person's: they differ in case, blanks, the width of letters or leading zeros alone."""
+    alike: dict[str, list[str]] = {}
+    for name in names.tolist():
+        letters = "".join(unicodedata.normalize("NFKC", name).casefold().split())
+        alike.setdefault(_ZEROS.sub("", letters), []).append(name)
+    if pairs := [each for each in alike.values() if len(each) > 1]:
+        more = f" ({len(pairs) - 1:,} more likewise)" if len(pairs) > 1 else ""
+        yield (
+            f"{pairs[0][0]!r} and {pairs[0][1]!r} count as two persons{more}, and differ in case, blanks or leading "
+            "zeros alone; if they are one, write them alike: who is protected as two persons is protected less"
+        )
 
 
 def _groups(records: Records) -> Iterator[str]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import column_values, read_table
-from dpstudy.core.subjects import EXACT, check_named, name_of
+from dpstudy.core.subjects import EXACT, check_named, name_of, plain
 from dpstudy.core.suggest import suggestion
 from dpstudy.core.text import composed, heading
 from dpstudy.data.source import read_text
@@ -152,7 +152,7 @@ def _places(classes: list[str], values: Iterable[str]) -> dict[str, int | None]:
     {'1': 1, '1.0': 1, '2': None}
     """
     index = {composed(name): place for place, name in enumerate(classes)}
-    return {value: index.get(composed(value), index.get(name_of(value))) for value in dict.fromkeys(values)}
+    return {value: index.get(composed(value), index.get(plain(value))) for value in dict.fromkeys(values)}
 
 
 def further(rows: int) -> str:

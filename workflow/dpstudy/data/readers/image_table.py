@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.subjects import name_of
+from dpstudy.core.subjects import plain
 from dpstudy.core.suggest import suggestion
 from dpstudy.core.text import composed, heading
 from dpstudy.data import dicom
@@ -279,7 +279,7 @@ def _findings(table: TextTable, options: dict) -> tuple[list[str], np.ndarray]:
     labels = np.empty((table.rows, len(columns)), np.int8)
     for place, name in enumerate(columns):
         texts = table.column(name)
-        meaning = {text: _TRUTH.get(name_of(text).casefold()) for text in set(texts)}
+        meaning = {text: _TRUTH.get(plain(text).casefold()) for text in set(texts)}
         odd = [row for row, text in enumerate(texts) if meaning[text] is None]
         if odd:
             raise StudyError(
