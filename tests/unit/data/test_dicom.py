@@ -164,6 +164,59 @@ def test_a_file_cut_anywhere_is_damaged_and_nothing_worse(tmp_path):
         assert "\n" not in str(told.value)
 
 
+def test_tags_of_a_file_cut_anywhere_are_whole_or_refused(tmp_path):
+    """Half of a PatientID is another person's, and a tag behind the cut is not one that is missing."""
+    kinds = {"PatientID": "PID00012345", "PatientSex": "F", "ViewPosition": "PA"}
+    path = write_dicom(
+        tmp_path / "a", np.zeros((2, 2), np.uint16), OtherPatientIDsSequence=[pydicom.Dataset()], **kinds
+    )
+    whole, asked = path.read_bytes(), list(kinds)
+    first = whole.index(b"\xe0\x7f\x10\x00") + 12  # behind the head of the picture
+    for end in range(len(whole)):
+        path.write_bytes(whole[:end])
+        if end >= first:
+            assert tags(path, asked, "row 0") == list(kinds.values())
+            continue
+        with pytest.raises(
+            StudyError, match="^row 0: .*a (is empty|is not|has no picture|cannot be read|: the tags)"
+        ) as told:
+            tags(path, asked, "row 0")
+        assert "\n" not in str(told.value)
+        with pytest.raises(UnreadableImageError):
+            seen(path, "file")
+
+
+@pytest.mark.parametrize("name", ["MR_small.dcm", "MR_small_bigendian.dcm", "MR_small_implicit.dcm", "rtdose.dcm"])
+def test_tags_of_any_syntax(name):
+    (found,) = tags(shipped(name), ["PatientID"], "row 0")
+    assert found == str(pydicom.dcmread(shipped(name)).PatientID)
+
+
+def test_tags_of_what_cannot_be_opened(tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with pytest.raises(StudyError, match="^row 0: .*none cannot be read .No such file or directory.$"):
+        tags(tmp_path / "none", ["PatientID"], "row 0")
+    with pytest.raises(StudyError, match="^row 0: .*image_dfl.dcm is a deflated DICOM file"):
+        tags(shipped("image_dfl.dcm"), ["PatientID"], "row 0")
+    monkeypatch.setattr("dpstudy.data.dicom.raw", refuse)
+    with pytest.raises(StudyError, match="^row 0: .*a cannot be read .Permission denied.$"):
+        tags(tmp_path / "a", ["PatientID"], "row 0")
+
+
+@pytest.mark.parametrize(
+    "keyword", ["PixelData", "TransferSyntaxUID", "OtherPatientIDsSequence", "RedPaletteColorLookupTableData",
+                "FrameIncrementPointer", "DataSetTrailingPadding", "SmallestImagePixelValue"]
+)  # fmt: skip
+def test_tags_that_are_never_words_or_numbers(keyword):
+    if keyword == "SmallestImagePixelValue":
+        assert check_keywords([keyword]) == [False], "a number, or bytes of one"
+        return
+    with pytest.raises(StudyError, match=f"^tags: '{keyword}' is no tag of a word or number that is read here"):
+        check_keywords([keyword])
+
+
 def test_more_pixels_than_are_allowed(tmp_path):
     path = write_dicom(tmp_path / "a", np.zeros((30, 40), np.uint16))
     assert seen(path, (1.0, 10.0), max_pixels=1200).shape == (30, 40, 1)

@@ -28,7 +28,10 @@ _JPEG_EXTENDED = ("1.2.840.10008.1.2.4.51",)
 _FRAMES = {*range(0xC0, 0xD0), 0xF7} - {0xC4, 0xC8, 0xCC}  # markers behind which a JPEG's size stands
 _MOST_PIXELS = 89_478_485  # Pillow's limit
 _INSTALL = "pip install pydicom python-gdcm"  # the extra `dicom`
+_PIXELS = 0x7FE0  # the group of a picture's elements
 _NUMBERS = ("AS", "DS", "FD", "FL", "IS", "SL", "SS", "UL", "US")  # value representations
+_NO_WORDS = ("OB", "OD", "OF", "OL", "OV", "OW", "SQ", "UN", "AT")  # bytes, sequences, and names of tags
+_FIRST_GROUP = 0x0008  # before it stands what says how a file is written
 _YEARS = {"Y": 1, "M": 12, "W": 52.18, "D": 365.25}  # units in a year (PS3.5, AS)
 
 
@@ -77,11 +80,12 @@ def _picture(
 
     with _pydicom(where) as pydicom:
         with raw(path) as file:
-            if _DEFLATED in file.read(_HEAD):  # a few compressed bytes may expand to any size
-                raise StudyError(f"{where} is a deflated DICOM file; save it otherwise, uncompressed for instance")
+            _refuse_deflated(file.read(_HEAD), where)
             file.seek(0)
             dataset = pydicom.dcmread(file)
         if "PixelData" not in dataset:
+            if _is_of_pictures(dataset):
+                raise ValueError("it ends before its picture")
             raise StudyError(f"{where} is a DICOM file without a picture; leave it out")
         kind, frames = str(dataset.PhotometricInterpretation), int(dataset.get("NumberOfFrames") or 1)
         if frames > 1 and frame is None:
@@ -116,6 +120,14 @@ def header(path: Source, where: str) -> tuple[tuple[int, int], int, bool]:
     with _pydicom(where) as pydicom, raw(path) as file:
         found = pydicom.dcmread(file, stop_before_pixels=True, specific_tags=asked)
         return (int(found.Rows), int(found.Columns)), int(found.BitsStored), found.PhotometricInterpretation in _GREY
+
+
+def _is_of_pictures(dataset: "Dataset") -> bool:
+    """Whether a file without a picture is of a kind that has one, or was cut off before it says its kind."""
+    kind = dataset.file_meta.get("MediaStorageSOPClassUID")
+    return not any(tag.group == _PIXELS for tag in dataset.keys()) and (
+        kind is None or kind.name == kind or "Image" in kind.name or "Rows" in dataset  # a half UID has no name
+    )
 
 
 def _decoded(dataset: "Dataset", frame: int | None, where: str) -> np.ndarray:
@@ -174,21 +186,40 @@ def tags(path: Source, keywords: Sequence[str], where: str) -> list[str]:
         where: what an error message calls the file.
 
     Raises:
-        StudyError: the file is no DICOM file, or damaged, or a tag has several values.
+        StudyError: the file cannot be read, is no DICOM file, or damaged, or a tag has several values.
     """
-    if not is_dicom(path):
-        raise StudyError(f"{where}: {path} is not a DICOM file, and `tags` are read from such; or it is not there")
     with _pydicom(where) as pydicom:
         try:
             with raw(path) as file:
+                head = file.read(_HEAD)
+                if head[_PREAMBLE:][: len(_MAGIC)] != _MAGIC:
+                    what = "not a DICOM file" if head else "empty, and no DICOM file"
+                    raise StudyError(f"{where}: {path} is {what}, and `tags` are read from such")
+                _refuse_deflated(head, f"{where}: {path}")
+                file.seek(0)
                 dataset = pydicom.dcmread(file, stop_before_pixels=True, specific_tags=list(keywords))
+                # it reads what is left of a value, and takes a tag behind the end for one that is not there
+                if _PIXELS not in (int.from_bytes(group := file.read(2), "little"), int.from_bytes(group, "big")):
+                    raise StudyError(
+                        f"{where}: {path} has no picture, or ends before it, so that {', '.join(keywords)} may be cut "
+                        "off; save it anew"
+                    )
             values = [dataset.get(keyword) for keyword in keywords]
+        except StudyError:
+            raise
+        except OSError as error:
+            raise StudyError(f"{where}: {path} cannot be read ({error.strerror or error})") from None
         except Exception as error:  # of damaged bytes pydicom raises almost anything
             raise StudyError(f"{where}: the tags of {path} cannot be read ({type(error).__name__})") from None
     for keyword, value in zip(keywords, values, strict=True):
         if isinstance(value, list | tuple) or type(value).__name__ in ("MultiValue", "Sequence"):
             raise StudyError(f"{where}: the tag {keyword} of {path} has several values; `tags` need one")
     return [_text(keyword, value) for keyword, value in zip(keywords, values, strict=True)]
+
+
+def _refuse_deflated(head: bytes, where: str) -> None:
+    if _DEFLATED in head:  # a few compressed bytes may expand to any size
+        raise StudyError(f"{where} is a deflated DICOM file; save it otherwise, uncompressed for instance")
 
 
 def _text(keyword: str, value: object) -> str:
@@ -202,13 +233,19 @@ def check_keywords(keywords: Sequence[str]) -> list[bool]:
     """Whether each of these DICOM tags holds a number (ages do).
 
     Raises:
-        StudyError: DICOM has no tag of such a name, or pydicom is missing.
+        StudyError: DICOM has no tag of such a name, or none of a word or number, or pydicom is missing.
     """
     with _pydicom("tags") as pydicom:
         known = pydicom.datadict
         for keyword in keywords:
-            if known.tag_for_keyword(keyword) is None:
+            tag = known.tag_for_keyword(keyword)
+            if tag is None:
                 raise StudyError(f"tags: DICOM has no tag {keyword!r}; it has PatientID, PatientSex and PatientAge")
+            if known.dictionary_VR(tag)[:2] in _NO_WORDS or not _FIRST_GROUP <= tag >> 16 < _PIXELS:
+                raise StudyError(
+                    f"tags: {keyword!r} is no tag of a word or number that is read here, as PatientID, PatientSex and "
+                    "PatientAge are"
+                )
         return [known.dictionary_VR(keyword) in _NUMBERS for keyword in keywords]
 
 

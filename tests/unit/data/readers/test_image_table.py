@@ -305,9 +305,46 @@ def test_tags_that_cannot_be_read_are_told(dicoms, refused):
     refused(options | {"tags": {"patient": "Patient"}}, root, "tags: DICOM has no tag 'Patient'")
     refused(options | {"tags": {"who": "PatientID"}}, root, "no column 'patient'")
     write_dicom(root / "scans" / "IM7", np.zeros((7, 5), np.uint16), PatientID="")
-    refused(options, root, "row 7 (line 9)", "'unknown'", "'patient'")
+    refused(
+        options, root, "row 7 (line 9): the tag PatientID of ", "IM7 has no value, and `subject_column` is 'patient'"
+    )
     save(root / "scans" / "a.png", picture(0))
     (root / "scans" / "a.png").rename(root / "scans" / "IM7")
     refused(options, root, "row 7 (line 9)", "IM7 is not a DICOM file, and `tags` are read from such")
     (root / "scans" / "IM7").unlink()
     refused(options | {"unreadable": 0.5}, root, "row 7 (line 9)", "no such file")
+
+
+def test_what_must_be_known_of_each_row_is_not_called_unknown(dicoms, refused):
+    """The word for groups is nobody's name and no class, unless the config has such a class."""
+    root, _, options = dicoms
+    labelled = options | {"label_column": "view", "classes": ["PA", "AP"]}
+    refused(
+        labelled, root, "row 4 (line 6): the tag ViewPosition of ", "IM4 has no value, and `label_column` is 'view'"
+    )
+    known = open_reader("image_table", labelled | {"classes": ["PA", "unknown"]}, root).read("all", np.arange(9))
+    assert known.labels.tolist() == [0] * 4 + [1] + [0] * 4
+    for place in (2, 5):  # two persons, both of whom would be "P\\ufffd"
+        path = root / "scans" / f"IM{place}"
+        write_dicom(path, np.zeros((7, 5), np.uint16), PatientID="P0#", SpecificCharacterSet="ISO_IR 192")
+        path.write_bytes(path.read_bytes().replace(b"P0#", b"P0" + bytes([0xF0 + place])))
+    refused(
+        options, root, "the tag PatientID of ", "IM2 has characters that its SpecificCharacterSet lacks (the first of"
+    )
+
+
+def test_unreadable_does_not_tolerate_files_without_tags_and_says_so(dicoms, refused):
+    root, _, options = dicoms
+    tolerant, file = options | {"unreadable": 0.5}, root / "scans" / "IM7"
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) - 20])
+    assert len(open_reader("image_table", tolerant, root).rows("all")) == 9, "a picture that is cut off has its tags"
+    words = "`unreadable` leaves out images alone, whose tags can be read"
+    for content, what in (
+        (b"", "IM7 is empty, and no DICOM file"),
+        (whole[:300], "IM7 has no picture, or ends before"),
+    ):
+        file.write_bytes(content)
+        refused(tolerant, root, "row 7 (line 9)", what, words)
+    file.unlink()
+    refused(tolerant, root, "row 7 (line 9)", "no such file", words)

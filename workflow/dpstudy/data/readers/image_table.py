@@ -218,7 +218,8 @@ def _with_tags(folder: Path, table: TextTable, options: dict) -> TextTable:
     Where a file says nothing, its words are "unknown", and its numbers, as of an age, empty.
 
     Raises:
-        StudyError: there is such a column, or no such tag, or a file is missing or no DICOM file.
+        StudyError: there is such a column, or no such tag, or a file is missing or no DICOM file, or does not say whose
+            it is, or which class it is of.
     """
     tags = {heading(name): keyword for name, keyword in options["tags"].items()}
     if standing := [name for name in tags if name in table.columns]:
@@ -227,13 +228,35 @@ def _with_tags(folder: Path, table: TextTable, options: dict) -> TextTable:
         raise StudyError("reader 'image_table': `tags` need `path_column`, and files of their own, no `mosaic`")
     numbers = dicom.check_keywords(list(tags.values()))
     files = [on_disk(folder, path) for path in _paths(folder, table, options["path_column"], None)]
-    _check_there(files, table, options["path_column"])
-    rows = [dicom.tags(file, list(tags.values()), table.where(row)) for row, file in enumerate(files)]
-    columns = dict(table.columns)
-    for place, (name, number) in enumerate(zip(tags, numbers, strict=True)):
-        values = [row[place] or ("" if number else UNKNOWN) for row in rows]
-        columns[name] = np.array(values, dtype=object)
+    try:
+        _check_there(files, table, options["path_column"])
+        rows = [dicom.tags(file, list(tags.values()), table.where(row)) for row, file in enumerate(files)]
+    except StudyError as error:
+        if options.get("unreadable"):
+            raise StudyError(f"{error}; `unreadable` leaves out images alone, whose tags can be read") from None
+        raise
+    columns, needed = dict(table.columns), _needed(options)
+    for place, ((name, keyword), number) in enumerate(zip(tags.items(), numbers, strict=True)):
+        values = [row[place] for row in rows]
+        faulty = [row for row, value in enumerate(values) if not value or "\ufffd" in value] if name in needed else []
+        if faulty:
+            what = "characters that its SpecificCharacterSet lacks" if values[faulty[0]] else "no value"
+            raise StudyError(
+                f"{table.where(faulty[0])}: the tag {keyword} of {files[faulty[0]]} has {what}{further(len(faulty))}, "
+                f"and {needed[name]} is {name!r}; fill it in, or leave the row out"
+            )
+        columns[name] = np.array([value or ("" if number else UNKNOWN) for value in values], dtype=object)
     return replace(table, columns=columns)
+
+
+def _needed(options: dict) -> dict[str, str]:
+    """The columns that must have a value in each row -> the key that names them."""
+    needed = {options["subject_column"]: "`subject_column`"} if options.get("subject_column") else {}
+    classes = options.get("classes")
+    if UNKNOWN not in (*(classes if isinstance(classes, list) else ()), *options.get("no_label", ())):
+        labels = [options.get("label_column"), *(options.get("label_columns") or [])]
+        needed |= {label: "`label_column`" for label in labels if label}
+    return {heading(name): key for name, key in needed.items()}
 
 
 def _paths(folder: Path, table: TextTable, column: str, subjects: np.ndarray | None) -> np.ndarray:
