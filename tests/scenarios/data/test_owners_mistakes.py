@@ -104,6 +104,11 @@ TOLD = {
         {},
         "more likewise)",
     ),
+    "images of persons one by one": (
+        None,
+        {"unit": "record"},
+        "unit: record, and 46 of 60 persons have several images, up to 5",
+    ),
     "patients as groups": (None, {"group_columns": ["patient"]}, "the groups 'patient' are 60"),
 }
 

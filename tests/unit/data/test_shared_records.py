@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from dpstudy.core.errors import StudyError
-from dpstudy.data.prepare import look_through, prepare_manifest
+from dpstudy.data import shards
+from dpstudy.data.prepare import look_through, prepare_manifest, prepare_shard
 from dpstudy.data.shared_records import SeenImages
 from tests.unit.data.conftest import OWN, prepare
 
@@ -114,6 +115,44 @@ def test_elsewhere_than_on_own_data_equal_pixels_are_a_warning(caplog):
     with pytest.raises(StudyError):
         SeenImages("image_table").look(shard)
     SeenImages("image_table").look(shard.drop_columns("subject"))
+
+
+def copied(root, pairs, **changes):
+    """What is told of images that are copies of others, of each split; the test split is compared with train."""
+    whole = {copy: (root / "own" / copy).read_bytes() for _, copy in pairs}
+    for first, copy in pairs:
+        (root / "own" / copy).write_bytes((root / "own" / first).read_bytes())
+    log, told, options = logging.getLogger("dpstudy"), [], OWN | changes
+    log.addHandler(handler := logging.Handler())
+    handler.emit = lambda record: told.append(record.getMessage())
+    log.setLevel("NOTICE")
+    try:
+        folders = [prepare(root, "train", **changes)]
+        prepare_shard("own", options, root, "test", 0, root / "out/test/part-00000.parquet", True)
+        shards = [folder / "part-00000.parquet" for folder in (*folders, root / "out/test")]
+        prepare_manifest("own", options, root, "test", shards[1:], root / "out/test/manifest.json", True, shards[:1])
+    finally:
+        log.removeHandler(handler)
+        log.setLevel("NOTSET")
+        for copy, content in whole.items():
+            (root / "own" / copy).write_bytes(content)
+    return told
+
+
+def test_copies_are_told_where_records_are_protected_one_by_one(own):
+    root, _ = own
+    records = {"unit": "record", "subject_column": None}
+    prepare(root, "train", **records)
+    train = shards.load(root / "out/train").ids.tolist()
+    test = sorted({f"{row}.png" for row in range(24)} - set(train))
+    assert copied(root, [], **records) == []
+    (within,) = copied(root, [(train[0], train[1]), (train[0], train[2])], **records)
+    assert within.startswith("2 images are copies of others, such as ") and repr(train[0]) in within
+    assert "protected by itself, and who is in k of them by k times epsilon" in within
+    (across,) = copied(root, [(train[0], test[0])], **records)
+    assert across.startswith(f"1 image is a copy of another, such as {test[0]!r} of {train[0]!r}: with unit: record")
+    assert len(copied(root, [("0.png", "1.png")], unit="record")) == 1, "of one person"
+    assert copied(root, [("0.png", "1.png")]) == [], "who is protected with all images"
 
 
 def test_an_image_in_train_and_test_is_told(tmp_path):

@@ -11,12 +11,14 @@ from dpstudy.plan.outside import (
     FLOOR_CHOSEN,
     IMAGENET_SCALED,
     KEPT_NUMBERS,
+    RECORD_BY_RECORD,
     inherited_choices,
     is_chosen,
     is_planted,
     kept_numbers,
     outside_ledger,
     scaled_by_own,
+    several_records,
 )
 from dpstudy.privacy.spending import BOOK
 from tests.unit.plan.conftest import study_with
@@ -119,6 +121,22 @@ def test_ledgers_name_row_numbers_that_are_kept(tmp_path, monkeypatch, entry, sa
     sources._is_numbered.cache_clear()  # a run asks the book once
     assert kept_numbers(config, "own") == [KEPT_NUMBERS] * said
     sources._is_numbered.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, False),
+        ({"unit": "record"}, True),
+        ({"unit": "record", "subject_column": None}, False),
+        ({"unit": None}, True),
+    ],
+)
+def test_ledgers_say_that_persons_are_known_and_not_protected(changes, said):
+    entry = {"reader": "image_table", "subject_column": "who", "unit": "subject"} | changes
+    entry = {key: value for key, value in entry.items() if value}
+    assert several_records(entry) == [RECORD_BY_RECORD] * said
+    assert several_records(entry | {"reader": "digits"}) == []
 
 
 def test_an_entry_without_normalisation_inherits_no_choice():

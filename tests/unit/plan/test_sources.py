@@ -51,7 +51,9 @@ def test_what_shards_are_checked_by_is_untracked(study):
 
 
 def test_only_splits_of_persons_are_compared_with_each_other():
-    assert sources.other_splits(own(), "own", "train") == []
+    assert sources.other_splits(own(), "own", "train") == sources.other_splits(own(), "own", "validation") == []
+    told = sources.other_splits(own(), "own", "test")
+    assert told == [path for split in ("train", "validation") for path in sources.shard_files(own(), "own", split)]
     persons = own(subject_column="who", unit="subject")
     others = sources.other_splits(persons, "own", "train")
     assert others == [path for split in ("validation", "test") for path in sources.shard_files(persons, "own", split)]

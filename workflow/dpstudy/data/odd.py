@@ -86,9 +86,16 @@ def _tested(records: Records, tested: Records, classes: list[str]) -> Iterator[s
 
 
 def _persons(options: dict, records: Records) -> Iterator[str]:
-    if records.subjects is None or options.get("unit") != "subject":
+    if records.subjects is None:
         return
     names, images = np.unique([name_of(subject) for subject in records.subjects], return_counts=True)
+    if options.get("unit") != "subject":
+        if several := int((images > 1).sum()):
+            yield (
+                f"unit: record, and {several:,} of {len(names):,} persons have several images, up to {images.max()}: "
+                "who has k of them is protected by k times epsilon, and a larger delta; unit: subject protects persons"
+            )
+        return
     yield from _spelled(names)
     rival, most = sorted([0, *images.tolist()])[-2:]
     if most >= max(_MANY_IMAGES, _FAR_MORE * rival):

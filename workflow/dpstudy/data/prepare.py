@@ -16,7 +16,7 @@ from dpstudy.core.job import notice
 from dpstudy.data.image_files import UnreadableImageError
 from dpstudy.data.names import splits_of
 from dpstudy.data.odd import odd, odd_look
-from dpstudy.data.own import with_own_names
+from dpstudy.data.own import own_reader, with_own_names
 from dpstudy.data.positives import at_most, refuse_more
 from dpstudy.data.reader import Reader, Rows
 from dpstudy.data.readers import open_own, open_reader
@@ -185,12 +185,15 @@ def prepare_manifest(
     """
     with _named(dataset):
         classes = open_reader(options.get("reader"), options, data_root).classes
-        seen = SeenImages(options.get("reader"))
+        single = private and own_reader(options) is not None and options.get("unit", "record") == "record"
+        seen = SeenImages(options.get("reader"), single)
         for other in other_shards:
-            seen.look(read_table(other))
+            seen.look(read_table(other), other=True)
         known = {"dataset": dataset, "split": split, "classes": classes}
         look = seen.look if private else None
         write_manifest(path, shard_paths=shard_paths, private=private, look=look, **known)
+    if told := seen.told():
+        notice(told)
 
 
 @contextlib.contextmanager

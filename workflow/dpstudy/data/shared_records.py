@@ -2,7 +2,7 @@
 
 Files are compared over a whole data set before any image is decoded. Decoded images are compared over a whole data set
 too where it is a user's own, and a match is refused; elsewhere (a published benchmark's blank images, say) they are
-compared within a split, and a match is a warning.
+compared within a split, and a match is a warning. Where records are protected one by one, copies are told of.
 """
 
 import hashlib
@@ -71,29 +71,53 @@ def _copies(files: Iterable[tuple[Path, str, str]]) -> Iterator[tuple[tuple[str,
 
 
 class SeenImages:
-    """The decoded images seen so far, shard by shard, to find one that belongs to two subjects."""
+    """The decoded images seen so far, shard by shard, to find one that belongs to two subjects, or is there twice.
 
-    def __init__(self, reader: str | None):
-        self._reader = reader
+    Args:
+        reader: of the data set.
+        single: its records are protected one by one, and are the user's own: copies are counted, whoever's they are.
+    """
+
+    def __init__(self, reader: str | None, single: bool = False):
+        self._reader, self._single = reader, single
         self._seen: dict[bytes, tuple[str, str]] = {}
+        self._copies: list[tuple[str, str]] = []
 
-    def look(self, shard: pa.Table) -> None:
-        """Register a shard's images, where it has images and subjects.
+    def look(self, shard: pa.Table, other: bool = False) -> None:
+        """Register a shard's images, where it has images, and subjects or records to count.
+
+        Args:
+            other: it is of another split, which counts its copies itself.
 
         Raises:
             StudyError: on own data: an image is there already, under another subject.
         """
-        if not {"image", "subject"} <= set(shard.column_names):
+        named = "subject" in shard.column_names
+        if "image" not in shard.column_names or not (named or self._single):
             return
-        columns = (shard.column("id").to_pylist(), shard.column("subject").to_pylist(), shard.column("image"))
-        for name, subject, image in zip(*columns, strict=True):
+        ids = shard.column("id").to_pylist()
+        subjects = shard.column("subject").to_pylist() if named else [""] * len(ids)
+        for name, subject, image in zip(ids, subjects, shard.column("image"), strict=True):
             first = self._seen.setdefault(hashlib.sha256(image.as_buffer()).digest(), (name, subject))
             if first[1] == subject:
+                if self._single and not other and first[0] != name:
+                    self._copies.append((name, first[0]))
                 continue
             if own_data(self._reader):
                 blank = len(set(image.as_buffer().to_pybytes())) == 1
                 raise StudyError(_sentence(first, (name, subject)) + (_BLANK if blank else ""))
             _log.warning("%s", _sentence(first, (name, subject)))
+
+    def told(self) -> str:
+        """A sentence about the copies that were counted; "" where there are none."""
+        if not self._copies:
+            return ""
+        count, (name, first) = len(self._copies), self._copies[0]
+        return (
+            f"{count:,} image{'s are copies of others' if count > 1 else ' is a copy of another'}, such as {name!r} of "
+            f"{first!r}: with unit: record each is protected by itself, and who is in k of them by k times epsilon; "
+            "where a copy is in the test split, what was learned from is scored; leave copies out"
+        )
 
 
 def _sentence(first: tuple[str, str], second: tuple[str, str]) -> str:

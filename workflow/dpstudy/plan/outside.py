@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from dpstudy.config.origins import UNMATCHED, weights_name
 from dpstudy.data.names import LABELS, may_be_numbered
-from dpstudy.data.own import own_sources, test_is_public
+from dpstudy.data.own import own_data, own_sources, test_is_public
 from dpstudy.features import parts_of
 from dpstudy.plan.sources import numbered
 from dpstudy.privacy.ledger import FEATURES_BROUGHT
@@ -14,6 +14,10 @@ KEPT_NUMBERS = (
     "Records without names of their own keep row numbers as ids, since earlier trainings with secure noise knew them "
     "so: where a row is deleted and the others are numbered anew, these may change splits, and others of their records "
     "and labels may be kept."
+)
+RECORD_BY_RECORD = (
+    "The unit is one record: a person with k records is protected by k times epsilon, and a larger delta, and how many "
+    "records anybody has was not bounded."
 )
 FLOOR_CHOSEN = (
     "The least variance that the data normalisation divides by is the default, the standard deviation of its noise, "
@@ -84,6 +88,12 @@ def kept_numbers(study: dict, dataset: str) -> list[str]:
     sources = own_sources(study["datasets"][dataset])
     unnamed = any(may_be_numbered(source) and source["reader"] != LABELS for source in sources)
     return [KEPT_NUMBERS] if unnamed and numbered(study, dataset) else []
+
+
+def several_records(dataset: dict) -> list[str]:
+    """The ledger's sentence on a user's own records that are protected one by one although their persons are known."""
+    known = own_data(dataset["reader"]) and "subject_column" in dataset and dataset.get("unit") != "subject"
+    return [RECORD_BY_RECORD] if known else []
 
 
 def inherited_choices(dataset: dict, entry: dict) -> list[str]:

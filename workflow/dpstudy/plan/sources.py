@@ -105,9 +105,14 @@ def feature_folder(study: dict, dataset: str, features: str, split: str) -> str:
 
 
 def other_splits(study: dict, source: str, split: str) -> list[str]:
-    """The shards of a data set's other splits, if subjects are known: no two subjects may share an image."""
+    """The shards of other splits, to which a user's own images are compared.
+
+    If subjects are known no two may share an image; else it is enough that one split is told of copies.
+    """
     options = options_of(study, source)
-    if source not in study["datasets"] or not own_data(options["reader"]) or "subject_column" not in options:
+    if source not in study["datasets"] or not own_data(options["reader"]):
+        return []
+    if "subject_column" not in options and split != split_names(options)[-1]:
         return []
     return [path for other in split_names(options) if other != split for path in shard_files(study, source, other)]
 

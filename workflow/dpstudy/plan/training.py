@@ -13,7 +13,7 @@ from dpstudy.evaluation.on_training import ON_TRAINING, UNPAID
 from dpstudy.plan import paths
 from dpstudy.plan.code import cell_hash
 from dpstudy.plan.origin import origin_of
-from dpstudy.plan.outside import inherited_choices, kept_numbers, outside_ledger, scaled_by_own
+from dpstudy.plan.outside import inherited_choices, kept_numbers, outside_ledger, scaled_by_own, several_records
 from dpstudy.plan.publics import fit_points, kept_for, publics_of, start_files
 from dpstudy.plan.sources import facts, feature_files, feature_folder, record_names, scaling_of, training_splits
 from dpstudy.privacy.spending import BOOK
@@ -243,7 +243,7 @@ def training_request_of_one(study: dict, cell: Cell, seed: str) -> dict:
 def spending(study: dict, cell: Cell) -> SimpleNamespace:
     """Parameters about the budget log and row numbers; changing them does not retrain a cell.
 
-    Such changes allow spending, move the data, or say of numbers that records keep.
+    Such changes allow spending, move the data, or say of numbers that records keep, or of persons behind them.
     """
     secure = study["noise"] == "secure"
     return SimpleNamespace(
@@ -255,7 +255,7 @@ def spending(study: dict, cell: Cell) -> SimpleNamespace:
         records=record_names(study, cell.dataset) if secure else "",
         folders=folders_of(study, cell.dataset) if secure else [],
         others=other_records(study),
-        not_accounted=kept_numbers(study, cell.dataset),
+        not_accounted=[*kept_numbers(study, cell.dataset), *several_records(study["datasets"][cell.dataset])],
     )
 
 
