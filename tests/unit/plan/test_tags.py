@@ -60,3 +60,11 @@ def test_what_was_paid_for_with_such_tags_in_its_hash_stays_so(tmp_path, monkeyp
     other = Cell("own", "pixels", "sgd", "inf")
     assert origin_of(known, other) == origin_of(of_table({}), other), "which nobody paid for"
     tags.paid_configs.cache_clear()
+
+
+def test_of_many_tags_not_every_choice_is_tried():
+    """A million hashes of twenty would keep a plan for hours."""
+    many = {"reader": "image_table", "tags": {f"t{number}": "Modality" for number in range(20)}}
+    assert list(tags.without_unused(many)) == [{"reader": "image_table"}, many]
+    few = {"tags": {"a": "Modality", "b": "BodyPartExamined"}, "label_column": "b"}
+    assert [each["tags"].keys() for each in tags.without_unused(few)] == [{"b"}, {"a", "b"}]

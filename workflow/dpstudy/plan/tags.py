@@ -7,6 +7,8 @@ from itertools import combinations
 from dpstudy.core.text import heading
 from dpstudy.privacy.spending import BOOK, Spending
 
+_FEW = 6  # tags whose 64 choices are all tried; of more none or all
+
 
 def without_unused(reading: Mapping) -> Iterator[dict]:
     """The options of reading without the tags that no label, subject or group is read from; then with some of them.
@@ -18,7 +20,7 @@ def without_unused(reading: Mapping) -> Iterator[dict]:
     groups = [each if isinstance(each, str) else each["column"] for each in reading.get("group_columns") or []]
     used = {heading(str(name)) for name in (*entries, *groups) if name is not None}
     unused = [name for name in tags if heading(name) not in used]
-    for count in range(len(unused) + 1):
+    for count in range(len(unused) + 1) if len(unused) <= _FEW else (0, len(unused)):
         for some in combinations(unused, count):
             kept = {name: tag for name, tag in tags.items() if name in some or name not in unused}
             yield {key: value for key, value in reading.items() if key != "tags"} | ({"tags": kept} if kept else {})
