@@ -193,7 +193,7 @@ class Predictor:
 
     def _wanted(self) -> str:
         image = self._facts["image"]
-        alone = "" if image.get("frame") else " as a file of one picture"
+        alone = "" if image.get("frame") is not None else " as a file of one picture"
         seen = ", as it is seen through the window that README.md names" if "window" in image else ""
         return f"save it{alone} with 8 bits a channel{seen}"
 
