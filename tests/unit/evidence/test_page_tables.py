@@ -42,17 +42,47 @@ def test_each_number_stands_at_its_epsilon_with_its_spread_and_what_is_printed()
         replace(ROW, entry="sgd", epsilon="2", mean=97.0, std=0.08, certified="", guarantee="claimed"),
         replace(ROW, entry="other", epsilon="0.1"),
     ]
-    lines = list(markdown(STUDY, SPEC, {row.key: row for row in rows}))
-    assert lines == [
+    lines = "".join(markdown([(STUDY, SPEC)], {row.key: row for row in rows}))
+    assert lines.splitlines(keepends=True) == [
         "| ε | 2 | 2.93 | ∞ |\n",
         "|---|---|---|---|\n",
         "| LS | (98.5) | 98.72 ± 0.08 (98.7) | 99.20 |\n",
         "| sgd, pixels | 97.00 ± 0.08, no proved ε | 97.90 ± 0.11, ε = 3.5 |  |\n",
     ]
     audited = [replace(row, attacked=row.certified and "0.07") for row in rows[:2]]
-    assert list(markdown(STUDY, SPEC, {row.key: row for row in audited}))[3:] == ["| attacks show ε ≥ | 0.07 |  |\n"]
+    lines = "".join(markdown([(STUDY, SPEC)], {row.key: row for row in audited})).splitlines()
+    assert lines[3:] == ["| attacks show ε ≥ | 0.07 |  |"]
     reduced = [replace(row, kind="stand-in", what="ViT-B/16") for row in rows]
-    assert list(markdown(STUDY, SPEC, {row.key: row for row in reduced}))[-1] == "\n(Stand-in: ViT-B/16.)\n"
+    assert list(markdown([(STUDY, SPEC)], {row.key: row for row in reduced}))[-1] == "\n(Stand-in: ViT-B/16.)\n"
+
+
+def test_several_tables_stand_side_by_side():
+    rows = [
+        replace(ROW, epsilon="2.93", mean=98.72, std=0.08, certified="2.93"),
+        replace(ROW, epsilon="inf", mean=99.2, std=0.0, seeds=1, certified="", guarantee="none"),
+        replace(ROW, dataset="fashion", epsilon="2.93", mean=91.26, std=0.4, certified="3.1"),
+        replace(ROW, dataset="fashion", entry="sgd", epsilon="2", mean=90.01, std=0.4, certified="2"),
+    ]
+    known = {row.key: row for row in rows}
+    tables = [(STUDY, SPEC), (STUDY, {**SPEC, "dataset": "fashion", "rows": [{**row} for row in SPEC["rows"]]})]
+    tables[1][1]["rows"][0].pop("published")
+    assert "".join(markdown(tables, known)).splitlines() == [
+        "| ε = 2, 2.93, ∞ | MNIST | fashion |",
+        "|---|---|---|",
+        "| LS | (98.5), 98.72 (98.7), 99.20 | –, 91.3, ε = 3.1, – |",
+        "| sgd, pixels |  | 90.0, –, – |",
+    ]
+    assert "".join(markdown(tables, known, ["2.93"])).splitlines() == [
+        "| ε = 2.93 | MNIST | fashion |",
+        "|---|---|---|",
+        "| LS | 98.72 ± 0.08 (98.7) | 91.3 ± 0.4, ε = 3.1 |",
+    ]
+    twice = STUDY, {**SPEC, "rows": [SPEC["rows"][0]] * 2}
+    with pytest.raises(StudyError, match="two lines with the same label"):
+        list(markdown([twice, tables[1]], known))
+    text = "<!-- measured: s t, s u at 2.93 inf -->\nold\n<!-- end -->"
+    study = STUDY | {"tables": {"t": SPEC, "u": tables[1][1]}}
+    assert "| LS | 98.72 (98.7), 99.20 | 91.3, ε = 3.1, – |" in renewed(text, "p.md", {"s": study}, known)
 
 
 def test_what_is_between_the_marks_is_renewed_and_nothing_else():
