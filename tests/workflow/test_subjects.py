@@ -19,6 +19,7 @@ from tests.workflow.conftest import copy_of
 from tests.workflow.test_status import status
 
 CELLS = "results/cells/clinic/pixels/{}/eps=2/ledger.json"
+OF_PATIENTS = {"records": 2, "persons": "patient"}  # what a ledger says of the unit
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def test_the_ledger_is_about_subjects_and_no_subject_has_more_than_its_share(cli
         found = ledger(clinic, entry)
         assert (found["unit"], found["n"], found["guarantee"]) == ("subject", len(names), "proved")
         assert [event["sensitivity"] for event in found["events"]] == pytest.approx(sensitivities)
-        assert found["epsilon"] <= 2 and found["not_accounted"] == [] and found["bounds"] == {"records": 2}
+        assert found["epsilon"] <= 2 and found["not_accounted"] == [] and found["bounds"] == OF_PATIENTS
     (event,) = ledger(clinic, "dp-sgd")["events"]
     assert event["sampling"] == "poisson" and event["sampling_rate"] == pytest.approx(20 / len(names))
 
@@ -213,7 +214,10 @@ def test_averages_charge_a_person_as_one_record(clinic):
     for entry, sensitivities in entries.items():
         found = ledger(clinic, entry)
         assert [event["sensitivity"] for event in found["events"]] == pytest.approx(sensitivities)
-        assert found["n"] == len(set(train.subjects)) and found["bounds"] == {"records": 3, "contributions": "average"}
+        assert found["n"] == len(set(train.subjects)) and found["bounds"] == OF_PATIENTS | {
+            "records": 3,
+            "contributions": "average",
+        }
         assert any("weights of their classes" in sentence for sentence in found["not_accounted"])
     clinic.write_config(CONFIG)
 
@@ -248,9 +252,9 @@ def test_labels_beyond_the_most_are_refused_or_dropped_as_told(clinic):
     assert train.labels.sum(1).max() == 2 and test.labels.sum(1).max() == 3
     (sentence,) = ledger(clinic, "least-squares")["not_accounted"]
     assert sentence.startswith("Of a training record with more than 2 positive labels, 2 were kept")
-    assert ledger(clinic, "least-squares")["bounds"] == {"records": 2, "positives": 2, "beyond": "truncate"}
+    assert ledger(clinic, "least-squares")["bounds"] == OF_PATIENTS | {"positives": 2, "beyond": "truncate"}
     dataset |= {"beyond": "refuse", "positives": 3}
     clinic.write_config(config)
     result = clinic.snakemake(CELLS.format("least-squares"))
     assert result.returncode == 0, result.stdout + result.stderr
-    assert ledger(clinic, "least-squares")["bounds"] == {"records": 2, "positives": 3, "beyond": "refuse"}
+    assert ledger(clinic, "least-squares")["bounds"] == OF_PATIENTS | {"positives": 3, "beyond": "refuse"}

@@ -17,6 +17,7 @@ from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BeyondBudgetError, Spending
 from dpstudy.privacy.spent_lines import about
+from dpstudy.privacy.spent_sums import Protected
 
 
 @pytest.fixture
@@ -154,14 +155,14 @@ def test_a_log_that_is_moved_or_whose_folder_is_renamed_forgets_nothing(tmp_path
     book = Spending(tmp_path / "second" / "spent.jsonl", ceiling="10", shared=books_of(config, [name]))
     counted = [line["dataset"] for line in book.everywhere() if about(line, name, records)]
     assert counted == (["xrays", "mri"] if earlier else ["xrays"])
-    assert book.before(name, 1e-5, records, "record") >= 7.99
+    assert book.before(name, 1e-5, records, Protected("record")) >= 7.99
     with pytest.raises(BeyondBudgetError, match="before it") as refused:
         spend(config, name, tmp_path / "second", ceiling="10")
     lost = "write release: {accept: [other_records]}" in str(refused.value)
     assert lost == (earlier or way == "renamed"), "known by its folder, or not found"
     if lost:
         allowed = Spending(book.path, ceiling="10", shared=books_of(config, [name]), others=True)
-        assert allowed.before(name, 1e-5, records, "record") == 0.0 and allowed.lost(name, records) == ""
+        assert allowed.before(name, 1e-5, records, Protected("record")) == 0.0 and allowed.lost(name, records) == ""
     assert not any("lost" in line for line in map(json.loads, book.shared[0].path.read_text().splitlines()))
 
 

@@ -19,6 +19,7 @@ from dpstudy.privacy.gaussian import epsilon_of, mu_of
 from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.privacy.spent_sums import Protected
 from tests.unit.plan.conftest import study_with
 from tests.unit.plan.test_before import TRAIN
 
@@ -156,7 +157,9 @@ def test_whoever_has_spent_before_is_asked_again_and_told_what_it_comes_to():
     allowed = Spending(BOOK, ceiling=enough)
     allowed.everywhere = book.everywhere
     refuse_together(study, "own", [Cell("own", "pixels", "net", "1")], allowed)  # what is proposed lets it through
-    assert not allowed.hopeless("own", "own/pixels/net/eps=1", "1", 1e-5, record_names(study, "own"), "record")
+    assert not allowed.hopeless(
+        "own", "own/pixels/net/eps=1", "1", 1e-5, record_names(study, "own"), Protected("record")
+    )
     (told,) = first_spending(study, [of_epsilon("1")], book, lambda question: "y")
     together = epsilon_of((mu_of(1, 1e-5) ** 2 + mu_of(2, 1e-5) ** 2) ** 0.5, 1e-5)
     assert f"; with epsilon 2 that was spent before about {upper_bound(together)} in all (less than" in told
@@ -201,6 +204,13 @@ def test_models_of_persons_and_of_records_on_the_same_images_have_no_sum():
     del study["release"]["budget"]
     told, _ = first_spending(study, due, Spending(BOOK), lambda question: "y")
     assert "; 1 of them protect single records and bound nothing for persons; nothing was spent" in told
+    for name, column in (("own", "patient"), ("again", "visit")):
+        study["datasets"][name] |= {"unit": "subject", "subject_column": column}
+    told, _ = first_spending(study, due, Spending(BOOK), lambda question: "y")
+    assert "; 1 of them tell persons apart by 'visit', not 'patient', and bound nothing for these; nothing" in told
+    study["release"] |= {"budget": "9"}
+    with pytest.raises(StudyError, match="1 of 2 models tell persons apart .* the same subject_column"):
+        check_budget(study, due)
 
 
 def test_where_nothing_was_spent_it_is_said_and_where_it_will_be_written_down(tmp_path):

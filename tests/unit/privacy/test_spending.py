@@ -25,11 +25,13 @@ from dpstudy.privacy.ledger import build_ledger
 from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.spending import OvertakenError, Spending
 from dpstudy.privacy.spent_lines import about
+from dpstudy.privacy.spent_sums import Protected
 from dpstudy.tables.words import spent_in_words, total_in_words, uncounted_in_words
 from tests.unit.tuning.conftest import FIRST_ORDER, request_of
 
 LEDGER = build_ledger([Event("gram", "gaussian", 7.0, 1.0)], Budget("1", 1e-5), n=1000, unit="record", noise="secure")
 PERSONS = LEDGER | {"unit": "subject", "bounds": {"records": 2}}
+EACH, PERSON = Protected("record"), Protected("subject")
 
 
 def test_a_second_training_is_refused_until_somebody_says_so(tmp_path):
@@ -164,7 +166,7 @@ def test_what_failed_counts_for_ever_and_is_not_begun_again(tmp_path):
         with pytest.raises(StudyError, match="cell x: its training of seed 0 with secure noise failed on 20"):
             book.check("x", [0], training)
     Spending(book.path, again=True).check("x", [0])
-    assert book.ended("x", [0]) == 0 and book.before("a", 1e-5, "", "record", ["x"]) > 0
+    assert book.ended("x", [0]) == 0 and book.before("a", 1e-5, "", EACH, ["x"]) > 0
     book.record("a", "y", [0, 1], LEDGER, training="t2", failed="diverged")  # noise was drawn, whatever the budget
     with pytest.raises(StudyError, match="beyond release"):
         book.afford("a", "z", [0], LEDGER)
@@ -295,7 +297,7 @@ def test_a_budget_is_added_up_at_the_smallest_delta_of_all(tmp_path):
     assert book.smallest_delta("own", 0.01, "r") == 1e-5 and book.smallest_delta("own", 1e-7, "r") == 1e-7
     assert book.smallest_delta("other", 0.01, "others") == 0.01
     poor = Spending(book.path, ceiling="2")
-    assert poor.before("own", 0.01, "r", "record") < 2 and poor.hopeless("own", "c", "1", 0.01, "r", "record"), (
+    assert poor.before("own", 0.01, "r", EACH) < 2 and poor.hopeless("own", "c", "1", 0.01, "r", EACH), (
         "at δ = 0.01 it would fit"
     )
 
@@ -306,19 +308,17 @@ def test_what_cannot_keep_the_ceiling_is_told_before_it_begins(tmp_path):
     Spending(tmp_path / "spent.jsonl").record("a", "a/b/c/eps=1", [0, 1], LEDGER, "x")
     cell = ("a/b/d/eps=1", "1", 1e-5)
     used_up, room = (Spending(tmp_path / "spent.jsonl", ceiling=str(spent * share)) for share in (0.999, 1.001))
-    assert used_up.hopeless("a", *cell, "x", "record").startswith(
-        "cell a/b/d/eps=1: nothing is left of release: {budget: "
-    )
-    assert "nothing is left of release: {budget: " in used_up.hopeless("z", *cell, "x", "record"), (
+    assert used_up.hopeless("a", *cell, "x", EACH).startswith("cell a/b/d/eps=1: nothing is left of release: {budget: ")
+    assert "nothing is left of release: {budget: " in used_up.hopeless("z", *cell, "x", EACH), (
         "the same records under another name"
     )
-    assert used_up.hopeless("z", *cell, "y", "record") == room.hopeless("a", *cell, "x", "record") == ""
-    assert Spending(tmp_path / "spent.jsonl").hopeless("a", *cell, "x", "record") == "", "no ceiling"
-    assert "without noise it has no bound" in room.hopeless("z", "z/b/c/eps=inf", "inf", 1e-5, "y", "record")
+    assert used_up.hopeless("z", *cell, "y", EACH) == room.hopeless("a", *cell, "x", EACH) == ""
+    assert Spending(tmp_path / "spent.jsonl").hopeless("a", *cell, "x", EACH) == "", "no ceiling"
+    assert "without noise it has no bound" in room.hopeless("z", "z/b/c/eps=inf", "inf", 1e-5, "y", EACH)
     room.record("a", "a/b/e/eps=1", 0, LEDGER | {"epsilon": 0}, "w", training="t")  # begun
     begun = Spending(tmp_path / "spent.jsonl", ceiling="1e-9")
-    assert begun.hopeless("a", "a/b/e/eps=1", "1", 1e-5, "w", "record") == "", "it goes on, and is written down already"
-    assert begun.hopeless("a", "a/b/f/eps=1", "1", 1e-5, "w", "record")
+    assert begun.hopeless("a", "a/b/e/eps=1", "1", 1e-5, "w", EACH) == "", "it goes on, and is written down already"
+    assert begun.hopeless("a", "a/b/f/eps=1", "1", 1e-5, "w", EACH)
 
 
 def test_what_protects_records_has_no_sum_for_persons_before_anything_begins(tmp_path):
@@ -326,21 +326,43 @@ def test_what_protects_records_has_no_sum_for_persons_before_anything_begins(tmp
     book = Spending(tmp_path / "spent.jsonl", ceiling="9")
     for unit, ledger in (("record", LEDGER), ("subject", PERSONS)):
         book.record("a", f"a/b/{unit}/eps=1", 0, ledger, unit)
-        assert book.before("a", 1e-5, unit, "record") == pytest.approx(gaussian.epsilon_of(1 / 7, 1e-5), rel=1e-4)
-    assert book.before("a", 1e-5, "subject", "subject") == book.before("a", 1e-5, "subject", "record")
-    assert "bound nothing for persons" in book.before("a", 1e-5, "record", "subject")
+        assert book.before("a", 1e-5, unit, EACH) == pytest.approx(gaussian.epsilon_of(1 / 7, 1e-5), rel=1e-4)
+    assert book.before("a", 1e-5, "subject", PERSON) == book.before("a", 1e-5, "subject", EACH)
+    assert "bound nothing for persons" in book.before("a", 1e-5, "record", PERSON)
     book.record("a", "a/b/one/eps=1", 0, PERSONS | {"bounds": {"records": 1}}, "one of each")
-    assert book.before("a", 1e-5, "one of each", "subject") == book.before("a", 1e-5, "subject", "subject")
-    assert "less of a record than of a person" in book.before("a", 1e-5, "one of each", "record"), (
-        "another takes its place"
-    )
-    assert book.hopeless("a", "x", "1", 1e-5, "record", "record") == ""
-    assert book.hopeless("a", "x", "1", 1e-5, "record", "subject") == (
+    assert book.before("a", 1e-5, "one of each", PERSON) == book.before("a", 1e-5, "subject", PERSON)
+    assert "less of a record than of a person" in book.before("a", 1e-5, "one of each", EACH), "another takes its place"
+    assert book.hopeless("a", "x", "1", 1e-5, "record", EACH) == ""
+    assert book.hopeless("a", "x", "1", 1e-5, "record", PERSON) == (
         "cell x: trainings before it protect single records and bound nothing for persons: nobody can tell whether it "
         "keeps release: {budget: 9}"
     )
     Spending(book.path).record("a", "n", 0, LEDGER | {"guarantee": "none"}, "none")
-    assert "cell x: trainings without a guarantee stand" in book.hopeless("a", "x", "1", 1e-5, "none", "record")
+    assert "cell x: trainings without a guarantee stand" in book.hopeless("a", "x", "1", 1e-5, "none", EACH)
+
+
+def test_persons_told_apart_by_another_column_are_others(tmp_path):
+    """A patient with three visits has three times what a guarantee per visit says."""
+    book, visits = Spending(tmp_path / "spent.jsonl", ceiling="9"), PERSONS["bounds"] | {"persons": "visit"}
+    book.record("a", "a/b/visit/eps=1", 0, PERSONS | {"bounds": visits}, "r")
+    one = book.before("a", 1e-5, "r", EACH)
+    assert one == book.before("a", 1e-5, "r", Protected("subject", "visit")) == book.before("a", 1e-5, "r", PERSON) > 0
+    patients = Protected("subject", "patient")
+    assert book.before("a", 1e-5, "r", patients) == (
+        "trainings before it tell persons apart by 'visit', not 'patient', and bound nothing for these (if both are "
+        "the same persons, give the column the name that it had)"
+    )
+    assert "nobody can tell whether it keeps" in book.hopeless("a", "x", "1", 1e-5, "r", patients)
+    of_patients = PERSONS | {"bounds": PERSONS["bounds"] | {"persons": "patient"}}
+    with pytest.raises(StudyError, match="tell persons apart by 'visit', not 'patient'"):
+        book.afford("a", "a/b/c/eps=1", [0], of_patients, "r")
+    for name, content in (("ledger", of_patients), ("run", {"seeds": [{}]})):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    cells = [{"dataset": "a", "ledger": str(tmp_path / "ledger.json"), "run": str(tmp_path / "run.json")}]
+    write_totals(cells, {"a": "1e-5"}, str(tmp_path / "total.json"), book, {"a": "r"})
+    counted = read_json(tmp_path / "total.json")["datasets"]["a"]
+    assert counted["spent"] is None and counted["by_other_persons"] == 1
+    assert "1 more tell persons apart by another column: of these they bound nothing" in uncounted_in_words(counted)
 
 
 def test_jobs_that_end_at_once_do_not_pass_the_ceiling_together(tmp_path):

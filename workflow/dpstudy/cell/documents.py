@@ -104,6 +104,7 @@ def _bounds(task: CellTask) -> dict:
     dataset, problem = task.request.dataset, task.problem
     bounds: dict[str, int | str] = {"records": problem.unit_records} if dataset["unit"] == "subject" else {}
     bounds |= {"contributions": "average"} if problem.averaged else {}
+    bounds |= {"persons": task.request.persons} if task.request.persons else {}
     if task.multi_label:
         bounds |= {"positives": problem.positives, "beyond": dataset.get("beyond", "refuse")}
     return bounds

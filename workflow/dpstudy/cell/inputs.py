@@ -54,6 +54,7 @@ class CellRequest:
         ceiling: the most epsilon that all trainings on the same records may spend together, or None.
         records: whose they are, for that book (locations.records_of).
         folders: where they lie (locations.folders_of).
+        persons: the column that tells persons apart, where these are protected.
         others: trainings on folders that are not found are about other records (Spending).
         origin: a hash of how the config makes what the cell reads.
     """
@@ -76,6 +77,7 @@ class CellRequest:
     ceiling: str | None = None
     records: str = ""
     folders: Sequence[str] = ()
+    persons: str = ""
     others: bool = False
     origin: str = ""
 

@@ -10,12 +10,13 @@ from dpstudy.config.loading import read_study
 from dpstudy.config.locations import books_of, other_records, records_of
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
-from dpstudy.plan.first_spending import ENOUGH, composed_mu, units_of, with_before
+from dpstudy.plan.first_spending import ENOUGH, composed_mu, protected_by, with_before
 from dpstudy.plan.resources import is_sampled
 from dpstudy.privacy.data_book import DataBook
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.privacy.spent_lines import about, in_words
+from dpstudy.privacy.spent_sums import Protected
 
 
 def read_own_study(study: str) -> tuple[dict, list[str]]:
@@ -57,7 +58,7 @@ def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
         )
 
 
-def in_the_book(study: dict, name: str, delta: float, unit: str) -> tuple[float | str, float, str]:
+def in_the_book(study: dict, name: str, delta: float, whom: Protected) -> tuple[float | str, float, str]:
     """The epsilon already spent on a data set's records by the budget logs beside the data, and a sentence about it.
 
     It is reckoned at the smallest delta of all trainings, which is the second. Where nobody can tell, the first is why.
@@ -66,7 +67,7 @@ def in_the_book(study: dict, name: str, delta: float, unit: str) -> tuple[float 
     book = Spending(os.devnull, shared=books_of(study, [name]), others=other_records(study))
     records, lines = records_of(study, name), book.everywhere()
     delta = book.smallest_delta(name, delta, records)
-    spent = book.before(name, delta, records, unit)
+    spent = book.before(name, delta, records, whom)
     budget = study["release"].get("budget")
     where = ", ".join(str(one.path) for one in book.shared)
     of = f", and the budget is {budget}" if budget else ""
@@ -87,9 +88,9 @@ def beside_the_book(study: dict, name: str) -> Iterator[str]:
     names = {other: records_of(study, other) for other in study["datasets"]}
     alike = [other for other in names if about({"dataset": other, "records": names[other]}, name, names[name])]
     cells = [one for one in unfold(study) if one.dataset in alike]
-    unit, single = units_of(study, cells)
+    whom, apart, _ = protected_by(study, cells)
     spent, delta, sentence = in_the_book(
-        study, name, min(float(study["datasets"][other]["delta"]) for other in alike), unit
+        study, name, min(float(study["datasets"][other]["delta"]) for other in alike), whom
     )
     yield sentence
     try:
@@ -100,7 +101,7 @@ def beside_the_book(study: dict, name: str) -> Iterator[str]:
         return
     if "budget" not in study["release"]:
         return
-    if single or isinstance(spent, str):
+    if apart or isinstance(spent, str):
         yield f"what it would be with the models of {' and '.join(alike)} nobody can tell, which a run refuses"
     else:
         whole = with_before(spent, together_mu(study, [one for one in cells if one.epsilon != "inf"]), delta)

@@ -7,7 +7,8 @@ from dpstudy.core.files import read_json, write_json
 from dpstudy.privacy.ledger_sums import total
 from dpstudy.privacy.spending import Spending
 from dpstudy.privacy.spent_lines import about
-from dpstudy.privacy.spent_sums import counts_for
+from dpstudy.privacy.spent_sums import Protected, uncounted
+from dpstudy.tables.grouping import by_key
 
 
 def write_totals(
@@ -24,7 +25,8 @@ def write_totals(
 
     Trainings count for a data set whatever it was called when they were run, if its records are the same. Those that
     protected single records are no bound for persons: there they are counted apart, as `by_record`, and the epsilon of
-    all is None. So are, as `by_person`, those that learned from one record of each person, where records are protected.
+    all is None. So are, as `by_person`, those that learned from one record of each person, where records are protected;
+    and, as `by_other_persons`, those that tell persons apart by another column.
 
     Args:
         cells: {"dataset", "ledger" (path), "run" (path)} of each cell.
@@ -43,13 +45,13 @@ def write_totals(
         past = [place for place, entry in enumerate(book) if about(entry, name, known.get(name))]
         if ledgers:
             mine.update(past)
-            unit = ledgers[0][0]["unit"]
+            whom = Protected.of_ledger(ledgers[0][0])
             entries = [book[place] for place in past]
             alike = [other for other in read if other != name and read[other] and _alike(other, name, known)]
-            datasets[name] = total(ledgers, float(delta)) | {"unit": unit} | _spent(entries, float(delta), unit)
+            datasets[name] = total(ledgers, float(delta)) | {"unit": whom.unit} | _spent(entries, float(delta), whom)
             if alike:
                 every = [*ledgers, *(counted_ledger for other in alike for counted_ledger in read[other])]
-                datasets[name]["together"] = {"with": alike} | _counted(every, float(delta), unit)
+                datasets[name]["together"] = {"with": alike} | _counted(every, float(delta), whom)
     others = defaultdict(list)
     for place, entry in enumerate(book):
         if place not in mine:
@@ -62,11 +64,10 @@ def _alike(other: str, name: str, known: Mapping[str, str]) -> bool:
     return about({"dataset": other, "records": known.get(other)}, name, known.get(name))
 
 
-def _of_unit(ledgers: Sequence[tuple[dict, int]], unit: str) -> tuple[list[tuple[dict, int]], dict]:
-    """Those that bound what the unit loses (`counts_for`), and how many do not, if any."""
-    counted = [(ledger, seeds) for ledger, seeds in ledgers if counts_for(unit, ledger)]
-    others = "by_record" if unit == "subject" else "by_person"
-    return counted, {others: len(ledgers) - len(counted)} if len(counted) < len(ledgers) else {}
+def _of_unit(ledgers: Sequence[tuple[dict, int]], whom: Protected) -> tuple[list[tuple[dict, int]], dict]:
+    """Those that bound what the unit loses, and how many do not, by why (`uncounted`)."""
+    by_why = by_key(ledgers, lambda one: uncounted(whom, one[0]))
+    return by_why.pop("", []), {why: len(left_out) for why, left_out in by_why.items()}
 
 
 def _whole(counted: Sequence[tuple[dict, int]], delta: float, others: Mapping) -> dict:
@@ -74,20 +75,20 @@ def _whole(counted: Sequence[tuple[dict, int]], delta: float, others: Mapping) -
     return total(counted, delta, same_parts=False) | ({"epsilon": None} if others else {})
 
 
-def _counted(ledgers: Sequence[tuple[dict, int]], delta: float, unit: str) -> dict:
-    """The total of those that bound what the unit loses, with `by_record` where there are others."""
-    counted, others = _of_unit(ledgers, unit)
+def _counted(ledgers: Sequence[tuple[dict, int]], delta: float, whom: Protected) -> dict:
+    """The total of those that bound what the unit loses, and how many do not."""
+    counted, others = _of_unit(ledgers, whom)
     return _whole(counted, delta, others) | others
 
 
-def _spent(entries: Iterable[dict], delta: float, unit: str) -> dict:
-    """What stands in the book for the unit that is protected, and `by_record` beside it."""
-    counted, others = _of_unit([(entry["ledger"], 1) for entry in entries], unit)
+def _spent(entries: Iterable[dict], delta: float, whom: Protected) -> dict:
+    """What stands in the book for the unit that is protected, and how many trainings bound nothing for it."""
+    counted, others = _of_unit([(entry["ledger"], 1) for entry in entries], whom)
     return {"spent": _whole(counted, delta, others) if counted else None} | others
 
 
 def _alone(entries: list[dict]) -> dict:
     ledgers = [entry["ledger"] for entry in entries]
-    unit = "record" if any(ledger["unit"] == "record" for ledger in ledgers) else "subject"
+    whom = Protected.of_ledger(next((one for one in ledgers if one["unit"] == "record"), ledgers[0]))
     delta = max(float(ledger["delta"]) for ledger in ledgers)
-    return _spent(entries, delta, unit) | {"unit": unit}
+    return _spent(entries, delta, whom) | {"unit": whom.unit}

@@ -25,6 +25,7 @@ from dpstudy.plan.study import used
 from dpstudy.plan.targets import final_targets
 from dpstudy.plan.wildcards import cell_of
 from dpstudy.privacy.spending import BOOK, Spending
+from dpstudy.privacy.spent_sums import Protected
 from dpstudy.tables.pdflatex import find_latex
 
 _OF_A_CELL = re.compile(re.escape(paths.METRICS).replace(re.escape(paths.CELL), ".+"))
@@ -163,8 +164,8 @@ def check_budget(study: dict, due: Sequence[Job]) -> None:
         if paid.config_of(training) == training.fingerprint:  # taken as it is
             continue
         dataset, records = study["datasets"][cell.dataset], record_names(study, cell.dataset)
-        delta, unit = float(dataset["delta"]), dataset["unit"]
-        if sentence := spending.hopeless(cell.dataset, cell.path, cell.epsilon, delta, records, unit):
+        delta, whom = float(dataset["delta"]), Protected.of_dataset(dataset)
+        if sentence := spending.hopeless(cell.dataset, cell.path, cell.epsilon, delta, records, whom):
             refused[cell.path] = sentence
         planned.setdefault(cell.dataset, []).extend([cell] * len(job.seeds))
     if refused:

@@ -20,7 +20,7 @@ from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import Spending
 from dpstudy.privacy.spent_lines import about, has_failed, in_words, is_begun, lost_in_words
-from dpstudy.privacy.spent_sums import fitting
+from dpstudy.privacy.spent_sums import Protected, fitting
 from dpstudy.schema.methods import method_schema
 
 DRAWN = "DPSTUDY_DRAWN"  # set by a rehearsal, whose records are drawn ones
@@ -73,10 +73,10 @@ def first_spending(
         bare = f"; {len(cells) - len(finite)} without noise protect nobody" if len(finite) < len(cells) else ""
         claimed = sum(bool(method_schema(cell.options(study)["method"]).get("x-audited")) for cell in finite)
         bare += f"; of {claimed} it is claimed and not proved, and may be more" if claimed else ""
-        unit, single = units_of(study, finite)
-        bare += f"; {single} of them protect single records and bound nothing for persons" if single else ""
+        whom, apart, what = protected_by(study, finite)
+        bare += f"; {apart} of them {what}" if apart else ""
         most = "at most about" if sampled and not claimed else "about"
-        before = book.before(name, delta, records, unit)
+        before = book.before(name, delta, records, whom)
         whole = reckoned if isinstance(before, str) else with_before(before, mu, delta)
         budget = study["release"].get("budget")
         others = [entry for entry in spent if not about(entry, name, records)]
@@ -97,7 +97,7 @@ def first_spending(
                 f'`release: {{budget: "{enough}"}}`, or '
             )
             raise StudyError(
-                f"{sentence}, and nobody is here to say yes: {'' if single or isinstance(before, str) else write}"
+                f"{sentence}, and nobody is here to say yes: {'' if apart or isinstance(before, str) else write}"
                 "start it in a terminal; `make rehearse` spends nothing"
             )
         if answer.strip().casefold() not in _YES:
@@ -151,14 +151,14 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
     ceiling, records = float(spending.ceiling or 0), record_names(study, dataset)
     deltas = {name: float(study["datasets"][name]["delta"]) for name in sorted({cell.dataset for cell in cells})}
     delta = spending.smallest_delta(dataset, min(deltas.values()), records)
-    unit, single = units_of(study, cells)
-    if single:
+    whom, apart, what = protected_by(study, cells)
+    if apart:
         raise StudyError(
             f"release: {{budget: {spending.ceiling}}}: of {' and '.join(map(repr, deltas))}, which may have the same "
-            f"records, {single} of {len(cells)} models protect single records (unit: record) and bound nothing for "
-            "persons: nobody can tell what all come to; give all of them unit: subject"
+            f"records, {apart} of {len(cells)} models {what}: nobody can tell what all come to; give all of them "
+            "unit: subject, and the same subject_column"
         )
-    before = spending.before(dataset, delta, records, unit, {cell.path for cell in cells})
+    before = spending.before(dataset, delta, records, whom, {cell.path for cell in cells})
     if isinstance(before, str):  # `hopeless` has refused each of them
         return
     whole = with_before(before, composed_mu(study, cells), delta)
@@ -176,10 +176,18 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
     )
 
 
-def units_of(study: dict, cells: Sequence[Cell]) -> tuple[str, int]:
-    """The unit that a sum over models of the same records is of, and how many of them bound nothing for it."""
-    units = [study["datasets"][cell.dataset]["unit"] for cell in cells]
-    return ("subject", units.count("record")) if "subject" in units else ("record", 0)
+def protected_by(study: dict, cells: Sequence[Cell]) -> tuple[Protected, int, str]:
+    """Whom a sum over models of the same records is about: persons where any cell protects them.
+
+    With it how many of the models bound nothing for them, and what these do instead, in words.
+    """
+    each = [Protected.of_dataset(study["datasets"][cell.dataset]) for cell in cells]
+    whom = next((one for one in each if one.unit == "subject"), Protected("record"))
+    if single := sum(one.unit != whom.unit for one in each):
+        return whom, single, "protect single records and bound nothing for persons"
+    others = [one.persons for one in each if one != whom]
+    apart = f"tell persons apart by {others[0]!r}, not {whom.persons!r}, and bound nothing for these" if others else ""
+    return whom, len(others), apart
 
 
 def with_before(before: float, mu: float, delta: float) -> float:

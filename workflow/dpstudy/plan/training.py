@@ -17,6 +17,7 @@ from dpstudy.plan.outside import inherited_choices, kept_numbers, outside_ledger
 from dpstudy.plan.publics import fit_points, kept_for, publics_of, start_files
 from dpstudy.plan.sources import facts, feature_files, feature_folder, record_names, scaling_of, training_splits
 from dpstudy.privacy.spending import BOOK
+from dpstudy.privacy.spent_sums import Protected
 from dpstudy.schema.methods import method_schema
 
 
@@ -255,6 +256,7 @@ def spending(study: dict, cell: Cell) -> SimpleNamespace:
         records=record_names(study, cell.dataset) if secure else "",
         folders=folders_of(study, cell.dataset) if secure else [],
         others=other_records(study),
+        persons=Protected.of_dataset(study["datasets"][cell.dataset]).persons,
         not_accounted=[*kept_numbers(study, cell.dataset), *several_records(study["datasets"][cell.dataset])],
     )
 

@@ -57,7 +57,8 @@ def build_ledger(
         no_guarantee: why there is none (shared noise, clipping without noise); None where the events are the
             whole story.
         bounds: what of a unit counts at most, where it is more than a record with a class: {"records" of a subject,
-            "positives" of a record's labels, "beyond": what becomes of a record with more}.
+            "persons": the column that tells subjects apart, "positives" of a record's labels, "beyond": what becomes of
+            a record with more}.
     """
     certificate = certify(events, budget.delta, complete=not unamplified(events)) if events else None
     epsilon = certificate.epsilon if certificate else math.inf

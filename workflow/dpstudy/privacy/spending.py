@@ -36,7 +36,7 @@ from dpstudy.privacy.spent_lines import (
     of_trainings,
     read_lines,
 )
-from dpstudy.privacy.spent_sums import beyond, spent_for, unbudgeted
+from dpstudy.privacy.spent_sums import Protected, beyond, spent_for, unbudgeted
 
 BOOK = "results/privacy/spent.jsonl"
 _CHANGED = "`make status` says what was changed: undo that."
@@ -195,12 +195,12 @@ class Spending:
         if reason := beyond(cell, self.ceiling, past, ledger, len(seeds)):
             raise BeyondBudgetError(reason + self.lost(dataset, records))
 
-    def hopeless(self, dataset: str, cell: str, epsilon: str, delta: float, records: str, unit: str) -> str:
+    def hopeless(self, dataset: str, cell: str, epsilon: str, delta: float, records: str, protected: Protected) -> str:
         """The reason why no training of a cell can keep within the budget, by the log alone; "" where one may.
 
         Args:
             epsilon: the target, as in the config.
-            unit: that the cell protects.
+            protected: by the cell.
 
         Raises:
             StudyError: the book is damaged.
@@ -210,7 +210,7 @@ class Spending:
         budget = f"release: {{budget: {self.ceiling}}}"
         if epsilon == "inf":
             return f"cell {cell}: without noise it has no bound, and so is beyond {budget}; leave the cell out"
-        before = self.before(dataset, self.smallest_delta(dataset, delta, records), records, unit, [cell])
+        before = self.before(dataset, self.smallest_delta(dataset, delta, records), records, protected, [cell])
         if isinstance(before, str):
             return unbudgeted(cell, before, self.ceiling) + self.lost(dataset, records)
         if before < float(self.ceiling):
@@ -219,7 +219,9 @@ class Spending:
         larger = "leave the cell out, or decide on a larger budget (`make plan` says what the study comes to)"
         return f"cell {cell}: nothing is left of {budget} ({spent}); {larger}{self.lost(dataset, records)}"
 
-    def before(self, dataset: str, delta: float, records: str, unit: str, cells: Collection[str] = ()) -> float | str:
+    def before(
+        self, dataset: str, delta: float, records: str, protected: Protected, cells: Collection[str] = ()
+    ) -> float | str:
         """The epsilon already spent of each unit, except by unfinished trainings that these cells resume.
 
         Where nobody can tell, the reason in words (`spent_for`).
@@ -230,7 +232,7 @@ class Spending:
         others = [
             line for line in self.everywhere() if has_failed(line) or not (line["cell"] in cells and is_begun(line))
         ]
-        return spent_for(unit, [line["ledger"] for line in others if about(line, dataset, records)], delta)
+        return spent_for(protected, [line["ledger"] for line in others if about(line, dataset, records)], delta)
 
     def smallest_delta(self, dataset: str, delta: float, records: str) -> float:
         """The delta at which a budget is added up: the smallest of all trainings on these records, and of this.

@@ -2,10 +2,19 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from dpstudy.privacy import gaussian
 from dpstudy.privacy.printed import upper_bound
 
+# Why a training is left out of a sum: keys of total.json, which stand beside how many there are.
+RECORDS, ONE_EACH, OTHERS = "by_record", "by_person", "by_other_persons"
+_WHY = {
+    RECORDS: "protect single records and bound nothing for persons",
+    ONE_EACH: "learned from one record of each person, which bounds less of a record than of a person",
+    OTHERS: "tell persons apart by {before!r}, not {now!r}, and bound nothing for these (if both are the same persons, "
+    "give the column the name that it had)",
+}
 _SURE, _LEAST = {False: 0.97, True: 0.8}, 0.01  # of an epsilon that is told to fit, where batches are samples or not
 
 
@@ -21,7 +30,7 @@ def beyond(cell: str, ceiling: str, past: Sequence[Mapping], ledger: Mapping, mo
     delta = min([ledger["delta"], *(one["delta"] for one in past)])
     at = f" at δ = {upper_bound(delta)}, the smallest so far," if delta < ledger["delta"] else ""
     budget = f"release: {{budget: {ceiling}}}"
-    before = spent_for(ledger["unit"], past, delta)
+    before = spent_for(Protected.of_ledger(ledger), past, delta)
     if isinstance(before, str):
         return unbudgeted(cell, before, ceiling)
     spent = epsilon_of_all([(one, 1) for one in past] + [(ledger, models)], delta)
@@ -40,32 +49,59 @@ def beyond(cell: str, ceiling: str, past: Sequence[Mapping], ledger: Mapping, mo
     )
 
 
-def counts_for(unit: str, ledger: Mapping) -> bool:
-    """Whether the guarantee of a training bounds what each unit loses.
+class Protected(NamedTuple):
+    """Whom a guarantee is about.
+
+    Attributes:
+        unit: "record" or "subject".
+        persons: the column that tells persons apart; "" where there is none, or (earlier versions) nobody noted it.
+    """
+
+    unit: str
+    persons: str = ""
+
+    @classmethod
+    def of_ledger(cls, ledger: Mapping) -> "Protected":
+        """Whom the guarantee of a training is about."""
+        return cls(ledger["unit"], ledger.get("bounds", {}).get("persons", ""))
+
+    @classmethod
+    def of_dataset(cls, dataset: Mapping) -> "Protected":
+        """Whom the guarantees of a data set's cells are about.
+
+        Args:
+            dataset: its entry in a config.
+        """
+        return cls(dataset["unit"], dataset.get("subject_column", "") if dataset["unit"] == "subject" else "")
+
+
+def uncounted(protected: Protected, ledger: Mapping) -> str:
+    """Why the guarantee of a training bounds nothing of what each protected unit loses, as a key; "" if it does.
 
     Who protects persons protects each of their records: what a person with and without one of them adds differs by no
-    more than what they add. Not so where one record of each is learned from (`per_subject: 1`): another takes its
-    place, which is twice as far. Who protects records bounds nothing for a person, who may have any number.
-
-    Args:
-        unit: "record" or "subject".
+    more than what they add. Not so (ONE_EACH) where one record of each is learned from (`per_subject: 1`): another
+    takes its place, which is twice as far. Who protects records (RECORDS) bounds nothing for a person, who may have any
+    number; nor who protects persons by another column (OTHERS), of which a person may be several.
     """
-    return ledger["unit"] == unit or (unit == "record" and ledger.get("bounds", {}).get("records", 1) > 1)
+    theirs = Protected.of_ledger(ledger)
+    if protected.unit == "record":
+        return "" if theirs.unit == "record" or ledger.get("bounds", {}).get("records", 1) > 1 else ONE_EACH
+    if theirs.unit == "record":
+        return RECORDS
+    return OTHERS if protected.persons and theirs.persons and protected.persons != theirs.persons else ""
 
 
-def spent_for(unit: str, past: Sequence[Mapping], delta: float) -> float | str:
+def spent_for(protected: Protected, past: Sequence[Mapping], delta: float) -> float | str:
     """The epsilon that trainings have spent of each unit; or why nobody can tell, in words.
 
     Args:
-        unit: "record" or "subject", which is protected now.
+        protected: now.
         past: their ledgers.
     """
-    if not all(counts_for(unit, one) for one in past):
-        if unit == "subject":
-            return "trainings before it protect single records and bound nothing for persons"
-        return (
-            "trainings before it learned from one record of each person, which bounds less of a record than of a person"
-        )
+    for ledger in past:
+        if why := uncounted(protected, ledger):
+            by = Protected.of_ledger(ledger).persons
+            return f"trainings before it {_WHY[why].format(now=protected.persons, before=by)}"
     spent = epsilon_of_all([(one, 1) for one in past], delta) if past else 0.0
     return "trainings without a guarantee stand in the log of these records" if spent is None else spent
 

@@ -72,6 +72,8 @@ def bounds_in_words(bounds: dict) -> list[str]:
     if "records" in bounds:
         averaged = ", averaged, so that they count as one" if "contributions" in bounds else ""
         sentences.append(f"Of a person at most {_counted(bounds['records'], 'record')} were learned from{averaged}.")
+    if "persons" in bounds:
+        sentences.append(f"A person is all records with one value of {bounds['persons']!r}.")
     if "positives" in bounds:
         beyond = "were cut down to that" if bounds["beyond"] == "truncate" else "would have been refused"
         sentences.append(
@@ -235,6 +237,8 @@ def uncounted_in_words(counted: Mapping) -> str:
         return f" {counted['by_record']} more protected single records only: of persons they bound nothing."
     if "by_person" in counted:
         return f" {counted['by_person']} more learned from one record of each person: of a record they bound less."
+    if "by_other_persons" in counted:
+        return f" {counted['by_other_persons']} more tell persons apart by another column: of these they bound nothing."
     return ""
 
 
