@@ -49,6 +49,22 @@ def own(empty):
 # ---- data
 
 
+def test_features_that_are_replaced_are_read_again_and_nothing_else_is(own):
+    data, folder = own.path / "data" / "own", own.path / "data" / "brought"
+    folder.mkdir()
+    for pool in ("train", "test"):
+        (data / f"{pool}.npy").rename(folder / f"{pool}.npy")
+    own.write_config(OWN | {"features": {"brought": {"extractor": "precomputed", "location": "brought"}}})
+    done = own.snakemake(OWN_FEATURES)
+    assert done.returncode == 0, done.stdout + done.stderr
+    features = np.load(folder / "train.npy")
+    np.save(folder / "test.npy", features + 1)
+    assert "Nothing to be done" in own.snakemake(OWN_FEATURES, "-n").stdout
+    np.save(folder / "train.npy", features + 1)
+    planned = own.snakemake(OWN_FEATURES, "-n").stdout
+    assert "rule extract_shard:" in planned and "rule prepare_shard:" not in planned
+
+
 @pytest.mark.parametrize(
     ("kind", "damage"), [("images", "decay"), ("images", "edit"), ("features", "cut"), ("features", "gone")]
 )

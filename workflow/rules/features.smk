@@ -20,7 +20,7 @@ rule extract_shard:
     params:
         library=hash_of(code.extraction_code, "features"),
         images=ask(sources.folder, "dataset", "split"),
-        options=ask(publics.extraction_options, "features"),
+        options=ask(publics.extraction_of_split, "features", "split"),
         backbone=ask(publics.backbone_folder_of_features, "features"),
         fit=ask(publics.fit_folder_of_features, "features"),
         where=ask(sources.place_of_data),

@@ -252,3 +252,21 @@ def test_links_behind_links_are_followed(tmp_path, monkeypatch, within):
     config = study_of(tmp_path, monkeypatch, *"abcd")
     line = {"dataset": "", "records": records_of(config, "a")}
     assert [about(line, name, records_of(config, name)) for name in "abcd"] == [True, True, True, False]
+
+
+def test_features_that_are_brought_are_the_records_of_those_they_are_brought_for(tmp_path, monkeypatch):
+    """Labels in two folders, of the same features; and the log beside features that lie elsewhere."""
+    for name in ("one", "two", "images", "../feats"):
+        (tmp_path / "data" / name).mkdir(parents=True)
+    config = study_of(tmp_path / "data", monkeypatch, "one", "two", "images")
+    config["features"] = {"mine": {"extractor": "precomputed", "location": "../feats"}, "own": {"extractor": "pixels"}}
+    config["cells"] = [{"datasets": ["one", "t*"], "features": ["m*"]}, {"datasets": ["images"], "features": ["own"]}]
+    line = {"dataset": "", "records": records_of(config, "one")}
+    assert [about(line, name, records_of(config, name)) for name in config["datasets"]] == [True, True, False]
+    assert str(tmp_path / "feats") in folders_of(config, "two")
+    beside = str(tmp_path / NAME)
+    assert beside in books_of(config, ["two"]) and beside not in books_of(config, ["images"])
+    config["features"]["own"] = {"extractor": "joined", "parts": ["mine"]}
+    assert about(line, "images", records_of(config, "images"))
+    del config["cells"], config["features"]["own"]
+    assert about(line, "images", records_of(config, "images")), "all combinations"

@@ -1,5 +1,7 @@
 """What comes from public data, and what private records it was compared with."""
 
+import os
+
 import pytest
 
 from dpstudy.plan import publics
@@ -100,6 +102,26 @@ def test_an_extraction_reads_its_network_or_projection(study):
     for features, more in (("pixels", []), ("cnn", cnn), ("projected", pca)):
         assert publics.extraction_inputs(study, "own", features, "train", "00001") == images + more
     assert "trained_on" not in publics.extraction_options(brought(["web"]), "brought"), "only ledgers say it"
+
+
+def test_features_that_are_brought_are_read_again_where_their_files_change(study, tmp_path, monkeypatch):
+    """As those of images are; but what a paid cell is known by does not depend on times."""
+    monkeypatch.setenv("DPSTUDY_DATA", str(tmp_path))
+    study["features"]["mine"] = {"extractor": "precomputed", "location": "f"}
+    known, seen = publics.extraction_options(study, "mine"), []
+    (tmp_path / "f").mkdir()
+    seen.append(publics.extraction_of_split(study, "mine", "train"))
+    for size, time in ((3, 100), (3, 50), (4, 50)):
+        (tmp_path / "f" / "train.npy").write_bytes(b"x" * size)
+        os.utime(tmp_path / "f" / "train.npy", (time, time))
+        seen.append(publics.extraction_of_split(study, "mine", "train"))
+    (tmp_path / "f" / "train.npy").rename(tmp_path / "f" / "train.parquet")
+    seen.append(publics.extraction_of_split(study, "mine", "train"))
+    assert len({str(one) for one in seen}) == len(seen) == 5
+    (tmp_path / "f" / "test.npy").touch()
+    assert publics.extraction_of_split(study, "mine", "train") == seen[-1], "another split's"
+    assert publics.extraction_options(study, "mine") == known
+    assert publics.extraction_of_split(study, "pixels", "train") == publics.extraction_options(study, "pixels")
 
 
 def test_processes_of_a_pretraining_take_threads_and_makers_of_pictures():

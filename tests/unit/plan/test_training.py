@@ -143,6 +143,7 @@ def test_a_request_has_all_that_makes_a_cell_stale_and_spending_none_of_it(study
         "records": sources.record_names(secure, "own"),
         "folders": folders_of(secure, "own"),
         "others": False,
+        "persons": "",
         "not_accounted": [],
     }
     assert training.training_request_of_all(secure, SGD) == training.training_request_of_all(

@@ -150,6 +150,8 @@ def test_what_was_begun_counts_until_it_has_ended(tmp_path):
     assert len(book.trainings()) == 1 and len(list(book.entries())) == 2 and book.ended("x", [0]) == 1
     with pytest.raises(StudyError, match="cell x: it was trained with secure noise on 20"):
         book.check("x", [0], "t1")
+    with pytest.raises(StudyError, match="beyond release"):
+        book.afford("a", "x", [0, 1], LEDGER, training="t1")  # a copy of the checkpoint, which goes on by itself
     book.record("a", "x", 0, LEDGER, training="t2")  # begun again, and lost
     assert [entry["training"] for entry in book.trainings()] == ["t1", "t2"]
     with pytest.raises(StudyError, match="beyond release"):

@@ -26,9 +26,10 @@ def test_folders_of_a_line_are_those_of_records_or_lie_around_or_inside(folder, 
     assert is_known(entry, "b", names("/another")), "by the path that it had then"
 
 
-def test_a_line_is_lost_that_no_folder_is_found_of(tmp_path):
+def test_a_line_is_lost_of_which_a_folder_is_not_found(tmp_path):
+    """A renamed folder is forgotten otherwise, where another that enlarged it stays."""
     there, gone = str(tmp_path), str(tmp_path / "gone")
-    for folders, lost in (([there], False), ([gone], True), ([gone, there], False), ([], False)):
+    for folders, lost in (([there], False), ([__file__], False), ([gone], True), ([gone, there], True), ([], False)):
         assert is_lost(LINE | {"folders": folders}, tmp_path) == lost
     earlier = LINE | {"records": names(tmp_path / "x")}
     assert not is_lost(earlier, tmp_path) and is_lost(earlier, tmp_path / "elsewhere")

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
@@ -57,12 +58,14 @@ def folders_of(config: dict, dataset: str) -> list[str]:
 
 
 def _read(config: dict, dataset: str, links: bool = True) -> Iterator[tuple[str, list[Path]]]:
-    """(reader, folders) of a data set and of what enlarges it: the folder that it names, then those behind links."""
+    """(reader, folders) of a data set, what enlarges it, and features brought for it: each with those behind links."""
     entry = next(entry for name, entry in config["datasets"].items() if str(name) == dataset)
     root = data_root({"data_root": "data"} | config)
     for source in (entry, *([entry["extra"]] if "extra" in entry else [])):
         folder = Path(root, source["location"]).resolve() if "location" in source else None
         yield source["reader"], [folder, *(below(folder).linked if links else ())] if folder else []
+    for folder in _brought(config, dataset):
+        yield "precomputed", [folder.resolve(), *(below(folder.resolve()).linked if links else ())]
 
 
 def books_of(config: dict, datasets: Collection[str]) -> list[str]:
@@ -74,7 +77,7 @@ def books_of(config: dict, datasets: Collection[str]) -> list[str]:
     """
     root, books = Path(data_root({"data_root": "data"} | config)).resolve(), set()
     for name in datasets:
-        for folder in _folders(config, name):
+        for folder in (*_folders(config, name), *_brought(config, name)):
             if named := config["release"].get("book"):
                 books.add(Path(root, named))
                 continue
@@ -96,7 +99,8 @@ def folders_looked_at(config: dict, datasets: Collection[str]) -> list[str]:
     """
     if config["release"].get("book"):
         return []
-    real = [folder.resolve() for name in datasets for folder in _folders(config, name)]
+    every = (folder for name in datasets for folder in (*_folders(config, name), *_brought(config, name)))
+    real = [folder.resolve() for folder in every]
     return sorted({str(one) for folder in real for one in (folder, *below(folder).linked)})
 
 
@@ -104,6 +108,20 @@ def _folders(config: dict, dataset: str) -> list[Path]:
     """Where a data set, and what enlarges it, lies."""
     root, entry = Path(data_root({"data_root": "data"} | config)).resolve(), config["datasets"][dataset]
     return [Path(root, one["location"]) for one in (entry, entry.get("extra", {})) if "location" in one]
+
+
+def _brought(config: dict, dataset: str) -> list[Path]:
+    """Where the features lie that are brought for a data set's cells: they are of the same records."""
+    root, sets = Path(data_root({"data_root": "data"} | config)).resolve(), config.get("features", {})
+    blocks = [block for block in config.get("cells", [{}]) if _names(block, "datasets", dataset)]
+    used = [options for name, options in sets.items() if any(_names(block, "features", str(name)) for block in blocks)]
+    parts = (sets[part] if isinstance(part, str) else part for options in used for part in parts_of(options))
+    brought = (part.get("location") for part in parts if part.get("extractor") == "precomputed")
+    return [root / location for location in dict.fromkeys(brought) if location]
+
+
+def _names(block: Mapping, key: str, name: str) -> bool:
+    return any(fnmatchcase(name, str(pattern)) for pattern in block.get(key, ["*"]))
 
 
 def weights_file(config: dict, features: dict) -> Path | None:

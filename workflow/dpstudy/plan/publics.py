@@ -1,6 +1,8 @@
 """What cells take from public data: networks, weights and projections, and how public sets were de-duplicated."""
 
-from dpstudy.config.locations import weights_file
+from pathlib import Path
+
+from dpstudy.config.locations import data_root, weights_file
 from dpstudy.config.origins import publics_trained_on, weights_name
 from dpstudy.features import parts_of
 from dpstudy.plan import paths
@@ -214,6 +216,21 @@ def fit_folder_of_features(study: dict, features: str) -> str | None:
 def extraction_options(study: dict, features: str) -> dict:
     """The options of a feature set that its extraction depends on; those for ledgers only are left out."""
     return _told(study["features"][features])
+
+
+def extraction_of_split(study: dict, features: str, split: str) -> dict:
+    """The same, with the state (names, sizes, times) of a split's files where features are brought.
+
+    A changed file is read again, as an image is (data/state.py).
+    """
+    options = extraction_options(study, features)
+    return options | ({"state": _state_of(study, options, split)} if options["extractor"] == "precomputed" else {})
+
+
+def _state_of(study: dict, options: dict, split: str) -> str:
+    files = (Path(data_root(study), options["location"], f"{split}{end}") for end in (".parquet", ".npy"))
+    seen = ((path.name, path.stat()) for path in files if path.exists())
+    return ", ".join(f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in seen)
 
 
 def _told(options: dict) -> dict:

@@ -190,7 +190,7 @@ class Spending:
         past = [
             entry["ledger"]
             for entry in self.everywhere()
-            if about(entry, dataset, records) and not (training and entry.get("training") == training)
+            if about(entry, dataset, records) and not (training and _goes_on(entry, training))
         ]
         if reason := beyond(cell, self.ceiling, past, ledger, len(seeds)):
             raise BeyondBudgetError(reason + self.lost(dataset, records))
@@ -352,6 +352,11 @@ class Spending:
                 yield
         finally:
             os.close(lock)
+
+
+def _goes_on(line: Mapping, training: str) -> bool:
+    """Whether a line is of the training of this name, begun and not ended: a copy of its checkpoint may have ended."""
+    return line.get("training") == training and is_begun(line) and not has_failed(line)
 
 
 def _is_of(line: Mapping, cell: str, files: Mapping[str, str] | None, training: str | None, failed: str) -> bool:

@@ -143,7 +143,7 @@ def first_name(records: str) -> str:
 
 
 def is_lost(entry: Mapping, log_folder: Path) -> bool:
-    """Whether nobody can tell which records a line is about: its folder was moved, renamed or removed since.
+    """Whether nobody can tell which records a line is about: a folder that it read was moved, renamed or removed since.
 
     A line without "folders" is of an earlier version; one that names the log's folder was written where the log lies.
 
@@ -151,7 +151,7 @@ def is_lost(entry: Mapping, log_folder: Path) -> bool:
         log_folder: where the log lies in which the line stands.
     """
     if "folders" in entry:
-        return bool(entry["folders"]) and not any(map(os.path.isdir, entry["folders"]))
+        return not all(map(os.path.exists, entry["folders"]))
     return _name(str(log_folder)) not in set().union(*_names(entry.get("records", "")))
 
 
