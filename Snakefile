@@ -42,7 +42,7 @@ rule all:
     input:
         targets.final_targets(STUDY),
         # By name: what only other files ask for is not missed once those are there.
-        targets.cell_files(STUDY, paths.METRICS),
+        targets.cell_files(STUDY, paths.METRICS, paths.RUN, paths.LEDGER, paths.MODEL),
 
 
 told(start.when_read, workflow, STUDY)

@@ -110,6 +110,19 @@ def kept(study):
     return {path: path.stat().st_mtime_ns for path in (study.path / "results").rglob("*")}
 
 
+def test_a_file_of_a_cell_that_was_deleted_is_missed(study):
+    """Not only by whom a change of something else makes read it."""
+    cell = study.path / "results/cells/digits/pixels/ls/eps=1"
+    for name in ("ledger.json", "model.safetensors", "run.json"):
+        (cell / name).rename(study.path / name)
+        said = status(study)
+        assert said.startswith(
+            "cells: 7 done, 1 stale, 0 missing\n  stale   digits/pixels/ls/eps=1  (Missing output"
+        ), name
+        (study.path / name).rename(cell / name)
+    assert status(study).startswith("cells: 8 done, 0 stale, 0 missing")
+
+
 def test_a_missing_cell_is_listed_with_what_stopped_it_last(study):
     """Such as a budget that others used up meanwhile."""
     cell = "digits/pixels/ls/eps=1"

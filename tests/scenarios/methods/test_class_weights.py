@@ -10,12 +10,12 @@ from dpstudy.methods.problem import Problem
 from dpstudy.methods.sufficient_statistics import Statistics
 from dpstudy.privacy.budget import Budget
 from tests.scenarios.methods.test_averages import queries, watched_noise
-from tests.scenarios.methods.test_units import CLASSES, METHODS, persons, set_up
+from tests.scenarios.methods.test_units import AVERAGING, CLASSES, persons, set_up
 
 WEIGHTS = (0.5, 1.0, 0.25, 1.0)[:CLASSES]
 TIMES = [round(1 / weight) for weight in WEIGHTS]
 EVERY = (*WEIGHTS, 1.0)
-WHOLE = [name for name in METHODS if "batches" not in name and "network" not in name]
+WHOLE = [name for name in AVERAGING if "batches" not in name and "network" not in name]
 
 
 @pytest.mark.parametrize("name", WHOLE)

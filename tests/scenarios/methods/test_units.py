@@ -32,6 +32,7 @@ METHODS = {
     "kernel_mean, dp-sgd": {"frequencies": 20, "projection": "dp-sgd"},
     "network_dpsgd": {"network": "lenet", "learning_rate": 1.0, "clipping_norm": 0.3, "steps": 2, "batch_size": 10},
 }  # fmt: skip
+AVERAGING = [name for name in METHODS if method_schema(name.split(",")[0]).get("x-averages")]
 
 
 def batches(features, labels, subjects):

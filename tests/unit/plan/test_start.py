@@ -47,6 +47,14 @@ def test_a_mistake_in_a_config_is_told_with_its_file(files, named, asked, monkey
     assert asked == ["named"]
 
 
+@pytest.mark.parametrize(("files", "told"), [(["a.yaml"], 0), (["a.yaml", "b.yaml"], 1)])
+def test_that_two_configs_are_merged_is_told(files, told, monkeypatch, capsys):
+    monkeypatch.setattr(start, "name_workflow", lambda: None)
+    monkeypatch.setattr(start, "load_study", lambda config, names: config)
+    assert start.read_study(SimpleNamespace(configfiles=files), {"study": "s"}) == {"study": "s"}
+    assert capsys.readouterr().err.count("a.yaml and b.yaml: Snakemake merged them into one study") == told
+
+
 @pytest.mark.parametrize("noise", ["secure", "seeded"])
 def test_once_rules_are_read_the_environment_is_heeded(noise, monkeypatch):
     calls = []

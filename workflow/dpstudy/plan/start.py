@@ -1,6 +1,7 @@
 """Snakemake's hooks: before the first job of a run, after a dry run, and at the end."""
 
 import os
+import sys
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
@@ -12,17 +13,22 @@ from dpstudy.provenance.imports import read_imports
 
 
 def read_study(workflow, config: dict) -> dict:
-    """The checked study in Snakemake's config.
+    """The checked study in Snakemake's config, which merges files where several are given: that is told.
 
     Raises:
         StudyError: the first mistakes in it, with its file.
     """
     name_workflow()
     read_imports(Path(".snakemake/dpstudy-imports.json"))
+    files = list(map(str, workflow.configfiles))
     try:
-        return load_study(config, workflow.configfiles)
+        study = load_study(config, workflow.configfiles)
     except StudyError as error:
-        raise StudyError(f"{' '.join(map(str, workflow.configfiles)) or 'config.yaml'}: {error}") from None
+        raise StudyError(f"{' '.join(files) or 'config.yaml'}: {error}") from None
+    if len(files) > 1:
+        merged = "Snakemake merged them into one study, with the data sets, methods and cells of all"
+        print(f"dpstudy: {' and '.join(files)}: {merged}; to change one study, write `include:`", file=sys.stderr)
+    return study
 
 
 def when_read(workflow, study: dict) -> None:

@@ -16,9 +16,9 @@ from dpstudy.provenance.hashes import config_hash
 from dpstudy.schema.methods import method_schema
 
 
-def cell_files(study: dict, template: str) -> list[str]:
-    """One file of every cell, in the study's order."""
-    return [template.format(**asdict(cell)) for cell in unfold(study)]
+def cell_files(study: dict, *templates: str) -> list[str]:
+    """One file of every cell for each template, in the study's order."""
+    return [template.format(**asdict(cell)) for template in templates for cell in unfold(study)]
 
 
 def files_of_dataset(study: dict, dataset: str, template: str) -> list[str]:
