@@ -61,11 +61,7 @@ def test_copies_of_a_record_count_as_one(name, secure, monkeypatch):
 
 NORMALISED = {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 5.0}
 EXACT = {
-    **{
-        name: (options, False)
-        for name, options in METHODS.items()
-        if name in AVERAGING and not name.endswith(("batches", "dpsgd"))
-    },
+    **{name: (METHODS[name], False) for name in AVERAGING if not name.endswith(("batches", "dpsgd"))},
     "least_squares, published, several": ({"variant": "published"}, True),
     "feature_covariance, calibrated": ({"steps": 2}, False),
     "newton, per class": ({"steps": 2, "preconditioner": "per-class"}, False),

@@ -14,6 +14,7 @@ from dpstudy.methods.units import Units, units_of
 from dpstudy.privacy.accounting import certify
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.schema.methods import method_schema
 
 N, DIM, CLASSES, MOST = 40, 12, 3, 3  # subjects
 NORMALISED = {"mean_clip": 1.0, "square_clip": 1.0, "noise_multiplier": 30.0}
