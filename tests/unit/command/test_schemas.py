@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from dpstudy.command import schemas
+from dpstudy.command import main, schemas
+from dpstudy.core.errors import StudyError
 from dpstudy.provenance.code import WORKFLOW
 from dpstudy.schema.methods import method_names
 
@@ -42,3 +43,12 @@ def test_what_has_changed_is_written_and_named(tmp_path, monkeypatch):
     assert page.read_text(encoding="utf-8").startswith("before\n<!-- hyper-parameters -->\n| method |")
     assert page.read_text(encoding="utf-8").endswith("|\n<!-- end -->\nbehind\n")
     assert schemas.write(tmp_path) == []
+
+
+def test_another_clone_s_schemas_are_not_written(tmp_path, monkeypatch):
+    """Clones may share an environment, whose command is of the one that made it."""
+    (tmp_path / "workflow" / "dpstudy").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(schemas, "write", lambda root: pytest.fail("written"))
+    with pytest.raises(StudyError, match="you stand in another clone: PYTHONPATH=workflow python -m dpstudy schemas"):
+        main._schemas(None, [])

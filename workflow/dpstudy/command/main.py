@@ -260,6 +260,12 @@ def _schemas(_given: argparse.Namespace, _more: list[str]) -> int:
     from dpstudy.command import schemas
     from dpstudy.command.workflow import clone
 
+    here = Path("workflow", "dpstudy")
+    if here.is_dir() and not here.samefile(clone() / here):
+        raise StudyError(
+            f"this is the library of {clone()}, which this environment belongs to, and you stand in another clone: "
+            "PYTHONPATH=workflow python -m dpstudy schemas"
+        )
     print(", ".join(schemas.write(clone())) or "nothing has changed")
     return 0
 
