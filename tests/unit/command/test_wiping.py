@@ -98,3 +98,31 @@ def test_what_no_study_makes_is_somebodys_and_stays(folder, capsys):
     (other / "results/thesis.docx").write_text("mine")
     assert main(["wipe", "--in", str(other), "--yes"]) == 1 and (other / "results/tables").exists()
     assert "nothing is left of private records" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "results/privacy/paid/cells/a/b/ls/eps=2/seed=0/x/scores.parquet",
+        "results/data/own/train/manifest.json",
+        "results/features/own/x/train/manifest.json",
+        "results/cells/own/x/ls/eps=2/scores.parquet",
+        "results/runs/own/x/net/eps=2/seed=0/scores.parquet",
+        "results/private/statistics/own/x/train/clip=1/gram.safetensors",
+        "results/records/a",
+    ],
+)
+def test_whatever_an_owner_left_of_a_study_is_found(tmp_path, name):
+    """They removed .snakemake and some of results by hand."""
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text("x")
+    assert main(["wipe", "--in", str(tmp_path), "--yes"]) == 0
+    assert not (tmp_path / "results").exists()
+
+
+def test_where_nothing_tells_of_a_study_it_is_not_said_that_tables_are_nobodys(tmp_path, capsys):
+    (tmp_path / "results/tables").mkdir(parents=True)
+    assert main(["wipe", "--in", str(tmp_path), "--yes"]) == 1 and (tmp_path / "results/tables").exists()
+    assert "no study was run there, unless one whose other files were removed made tables: remove" in (
+        capsys.readouterr().err
+    )

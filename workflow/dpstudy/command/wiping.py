@@ -4,6 +4,7 @@ The book of what was spent stays, beside the data too: what is spent stays spent
 """
 
 import fcntl
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -35,6 +36,18 @@ _OTHERS = "statistics of test records, without noise"
 # Only what a study creates in its results: other files there belong to the user.
 _MADE = {value.split("/")[1] for value in vars(paths).values() if str(value).startswith(f"{paths.RESULTS}/")}
 _MADE |= {*_ABOUT, "snakemake-report.html"}
+# What no other workflow is likely to have there. An owner may have removed any of it by hand.
+_OF_STUDIES = (
+    paths.DATA_MANIFEST,
+    paths.FEATURES_MANIFEST,
+    paths.CELL_FOLDER,
+    paths.SEED_FOLDER,
+    f"{paths.RESULTS}/privacy/*",
+    f"{paths.RESULTS}/private/statistics",
+    f"{paths.RESULTS}/code",
+    f"{paths.RESULTS}/records",
+    f"{_STATE}/dpstudy*",
+)
 
 
 def wipe(folder: str, yes: bool) -> int:
@@ -51,9 +64,11 @@ def wipe(folder: str, yes: bool) -> int:
     if not place.is_dir():
         raise StudyError(f"{folder}: no such folder; name the one that the study was run in (make wipe IN=FOLDER)")
     _refuse_running(place)
-    if not (place / paths.RESULTS / "code").exists() and not list((place / _STATE).glob("dpstudy*")):
-        raise StudyError(f"{place / paths.RESULTS}: nothing is left of private records: no study was run there")
     left = _left(place)
+    if not _has_study(place):
+        others = ", ".join(path.name for path, _ in left)
+        unless = f", unless one whose other files were removed made {others}: remove that by hand" if others else ""
+        raise StudyError(f"{place / paths.RESULTS}: nothing is left of private records: no study was run there{unless}")
     theirs = "".join(f"  stays: {path}, which no study makes\n" for path in _results(place) if path.name not in _MADE)
     if not left:
         print(theirs, end="")
@@ -90,6 +105,11 @@ def _refuse_running(place: Path) -> None:
         raise StudyError(f"{place}: a run is under way there; wait for it, or stop it") from None
     except OSError:
         return  # there was never a run, or the disk has no locks
+
+
+def _has_study(place: Path) -> bool:
+    """Whether anything in a folder shows that a study was run there."""
+    return any(any(place.glob(re.sub(r"{\w+}", "*", pattern))) for pattern in _OF_STUDIES)
 
 
 def _left(place: Path) -> list[tuple[Path, str]]:
