@@ -22,6 +22,7 @@ from pathlib import Path
 
 import psutil
 
+from dpstudy.core.at_work import here, slurm_jobs
 from dpstudy.plan.internals import SCRIPTS
 from terminal.asked import mistake, unknown_target
 from terminal.failures import explain
@@ -169,43 +170,6 @@ def remove_half_written(folder: str) -> None:
             shutil.rmtree(leftover, ignore_errors=True)
         else:
             leftover.unlink(missing_ok=True)
-
-
-def slurm_jobs() -> list[str] | None:
-    """The numbers of this folder's jobs in SLURM's queue; None where that cannot be known."""
-    command = ["squeue", "--noheader", "--me", "--format=%i|%Z"]
-    try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    except (OSError, subprocess.SubprocessError):  # no SLURM here, or it does not answer
-        return None
-    lines = (line.partition("|") for line in asked.stdout.splitlines())
-    return [number for number, _, folder in lines if folder == str(Path.cwd())]
-
-
-def here(program: str, argument: str = "") -> list[psutil.Process]:
-    """Processes of this folder that run `program` (or Python running it), with `argument` somewhere in an argument."""
-    processes = []
-    for process in psutil.process_iter(["cmdline", "cwd"]):
-        command, within = process.info["cmdline"] or [], process.info["cwd"] == str(Path.cwd())
-        if within and runs(command, program) and any(argument in part for part in command):
-            processes.append(process)
-    return processes
-
-
-def runs(command: list[str], program: str) -> bool:
-    """Whether a command line is of a program: by its own name, or as what Python was given to run.
-
-    >>> runs(["python3.11", "-u", "/usr/bin/snakemake", "-n"], "snakemake")
-    True
-    >>> runs(["tail", "-f", "snakemake.log"], "snakemake")
-    False
-    """
-    first, *rest = (*command, "")
-    name = Path(first).name
-    if name == program or (program == "python" and re.fullmatch(r"python[\d.]*", name)):
-        return True
-    given = next((part for part in rest[:4] if not part.startswith("-")), "")
-    return re.fullmatch(r"python[\d.]*", name) is not None and Path(given).name == program
 
 
 def shows_progress(arguments: list[str]) -> bool:

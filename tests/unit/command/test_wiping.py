@@ -1,6 +1,8 @@
 """What `dpstudy wipe` removes, and what it leaves."""
 
 import fcntl
+import subprocess
+import sys
 
 import pytest
 
@@ -72,6 +74,33 @@ def test_not_while_a_run_is_under_way(folder, capsys):
         before = files(folder)
         assert main(["wipe", "--in", str(folder), "--yes"]) == 1 and files(folder) == before
     assert "a run is under way there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("program", ["snakemake", ".snakemake/scripts/tmp1.train_cell.py"])
+def test_nor_while_snakemake_or_a_job_is_at_work(folder, capsys, program):
+    """Of plain Snakemake nobody holds the lock of workflow/run.py; a job may outlive either."""
+    (folder / program).parent.mkdir(exist_ok=True)
+    (folder / program).write_text("print(flush=True)\nimport sys\nsys.stdin.read()\n")
+    command = [sys.executable, str(folder / program)]
+    with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        before = files(folder)
+        assert main(["wipe", "--in", str(folder), "--yes"]) == 1 and files(folder) == before
+        process.stdin.close()
+    assert f"Snakemake or its jobs are at work there (process {process.pid}); wait" in capsys.readouterr().err
+    assert main(["wipe", "--in", str(folder), "--yes"]) == 0
+
+
+def test_nor_while_snakemakes_lock_or_jobs_in_a_queue_are_there(folder, capsys, monkeypatch):
+    (folder / ".snakemake/locks").mkdir()
+    (folder / ".snakemake/locks/0.input.lock").write_text("")
+    before = files(folder)
+    assert main(["wipe", "--in", str(folder), "--yes"]) == 1 and files(folder) == before
+    told = capsys.readouterr().err
+    assert "Snakemake has locked it" in told and told.endswith(f"remove {folder / '.snakemake/locks'}\n")
+    monkeypatch.setattr(wiping, "slurm_jobs", lambda place: ["7"])
+    assert main(["wipe", "--in", str(folder), "--yes"]) == 1 and files(folder) == before
+    assert "jobs of a run are in SLURM's queue (7); wait for them, or scancel them" in capsys.readouterr().err
 
 
 def test_what_a_link_leads_to_stays(folder, tmp_path_factory):

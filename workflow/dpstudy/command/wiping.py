@@ -9,9 +9,11 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from dpstudy.core.at_work import here, slurm_jobs
 from dpstudy.core.errors import StudyError
 from dpstudy.plan import paths
 from dpstudy.plan.first_spending import ask_on_terminal
+from dpstudy.plan.internals import SCRIPTS
 from dpstudy.privacy.spending import BOOK
 
 _KEPT = (BOOK, paths.TOTAL, paths.RELEASES)  # they reveal no more about a record than was paid for with privacy budget
@@ -97,14 +99,37 @@ def wipe(folder: str, yes: bool) -> int:
 
 
 def _refuse_running(place: Path) -> None:
-    """Raise a StudyError where a run holds the folder (workflow/run.py)."""
+    """Refuse while anything may write there: a run (workflow/run.py), plain Snakemake, or jobs that either left.
+
+    Raises:
+        StudyError: says what does.
+    """
+    if _is_run(place):
+        raise StudyError(f"{place}: a run is under way there; wait for it, or stop it")
+    if jobs := slurm_jobs(place):
+        raise StudyError(
+            f"{place}: jobs of a run are in SLURM's queue ({' '.join(jobs)}); wait for them, or scancel them"
+        )
+    if processes := [*here("snakemake", folder=place), *here("python", SCRIPTS, place)]:
+        numbers = ", ".join(str(process.pid) for process in processes)
+        raise StudyError(f"{place}: Snakemake or its jobs are at work there (process {numbers}); wait, or stop them")
+    locks = place / _STATE / "locks"
+    if locks.is_dir() and any(locks.iterdir()):
+        raise StudyError(
+            f"{place}: Snakemake has locked it, so that a run may be under way on another machine; wait for it, or if "
+            f"it was killed, remove {locks}"
+        )
+
+
+def _is_run(place: Path) -> bool:
     try:
         with open(place / _STATE / "dpstudy-run", "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise StudyError(f"{place}: a run is under way there; wait for it, or stop it") from None
+        return True
     except OSError:
-        return  # there was never a run, or the disk has no locks
+        return False  # there was never a run, or the disk has no locks
+    return False
 
 
 def _has_study(place: Path) -> bool:
