@@ -55,6 +55,16 @@ def test_a_second_training_is_refused_until_somebody_says_so(tmp_path):
     assert (entry["dataset"], entry["seed"], entry["ledger"]) == ("a", 0, LEDGER)
 
 
+def test_where_nobody_has_seen_a_model_all_that_is_to_be_removed_is_named(tmp_path):
+    """A network's seed is trained in results/runs: its ledger there would have been taken for a model to be lost."""
+    book = Spending(tmp_path / "results/privacy/spent.jsonl")
+    book.record("a", "a/b/c/eps=1", 0, LEDGER)
+    with pytest.raises(StudyError, match=r"remove its lines from .*spent\.jsonl and its folders in ") as refused:
+        book.check("a/b/c/eps=1", [0])
+    named = set(re.findall(r"results/[a-z/]+[a-z]", str(refused.value).partition("its folders in")[2]))
+    assert named == {"results/cells", "results/runs", "results/privacy/paid/cells"}
+
+
 LINE = {"when": "2026-01-01T00:00:00+00:00", "dataset": "a", "cell": "x", "seed": 0, "ledger": LEDGER}
 
 

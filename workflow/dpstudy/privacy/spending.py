@@ -147,7 +147,7 @@ class Spending:
                     f"A bundle of it stands in {bundle}."
                     if bundle.is_dir()
                     else f"If nobody has seen what came of it, remove its lines from {' and '.join(self._paths())} and "
-                    "its folders in results/cells and results/privacy/paid/cells."
+                    "its folders in results/cells, results/runs (of networks) and results/privacy/paid/cells."
                 )
                 raise StudyError(
                     f"cell {cell}: it was trained with secure noise on {entry['when'][:10]}, which spent privacy; "
