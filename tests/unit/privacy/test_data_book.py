@@ -185,6 +185,40 @@ def test_a_book_that_cannot_be_written_refuses(tmp_path, monkeypatch):
         pass
 
 
+def test_a_log_that_a_colleague_may_not_read_or_lock_is_a_sentence_with_a_remedy(folder, tmp_path, monkeypatch):
+    """The one who began it runs with a closed umask: log and lock are open to them alone."""
+    folder("one").record("a", "a/b/c/eps=1", 0, LEDGER, "r1")
+    book, reading, opening = DataBook(tmp_path / "data" / NAME), type(tmp_path).read_bytes, os.open
+
+    def read(path):
+        if path.name == NAME:
+            raise PermissionError(13, "Permission denied", str(path))
+        return reading(path)
+
+    def opened(path, *more):
+        if str(path).endswith(f".{NAME}.lock"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return opening(path, *more)
+
+    with monkeypatch.context() as colleague:
+        colleague.setattr(type(tmp_path), "read_bytes", read)
+        with pytest.raises(StudyError, match=rf"^\S+/{NAME}: cannot be read \(Permission.*release: {{book: FILE}}$"):
+            folder("two").everywhere()
+    with monkeypatch.context() as colleague:
+        colleague.setattr("os.open", opened)
+        with pytest.raises(StudyError, match=rf"/\.{NAME}\.lock: cannot be written \(.*release: {{book: FILE}}$"):
+            folder("two").tell_others()
+    monkeypatch.setattr("os.access", lambda path, mode: not str(path).endswith(".lock"))
+    with pytest.raises(StudyError, match=rf"/\.{NAME}\.lock: cannot be written, and {NAME} is locked by it; let it be"):
+        book.check()
+
+
+def test_a_folder_in_the_place_of_a_log_is_a_sentence(tmp_path):
+    for log in (DataBook(tmp_path).entries, Spending(tmp_path).trainings):
+        with pytest.raises(StudyError, match=r"cannot be read \(Is a directory\), and what was spent is written down"):
+            log()
+
+
 def test_who_may_read_it_stays(folder, tmp_path):
     folder("one").record("a", "a/b/c/eps=1", 0, LEDGER, "r1")
     book = tmp_path / "data" / NAME

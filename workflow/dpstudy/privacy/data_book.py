@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import atomic, clear_disk_errors
+from dpstudy.core.files import atomic, disk_trouble
 from dpstudy.privacy.spent_lines import identity, is_lost, read_lines, with_folders
 
 NAME = "dpstudy-spent.jsonl"
 _MOST_FOLDERS = 64  # that links of one data set lead to, each under its own name
-_REMEDY = "let it be written to, or name another file that all studies of these records share: release: {book: FILE}"
+_REMEDY = (
+    "let it be read and written to, or name another file that all studies of these records share: release: {book: FILE}"
+)
 
 
 def books_around(folders: Collection[str]) -> list[str]:
@@ -101,15 +103,16 @@ class DataBook:
 
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
+        self._lock = self.path.with_name(f".{self.path.name}.lock")
 
     def entries(self) -> list[dict]:
         """The lines of the log, from the first, with the folders that lie now where theirs lay, as seen from the log.
 
         Raises:
-            StudyError: a line is damaged.
+            StudyError: it cannot be read, or a line is damaged.
         """
-        here = self.path.parent
-        return [_with_folders(one, lambda folder: os.path.normpath(here / folder)) for one in read_lines(self.path)]
+        here, lines = self.path.parent, read_lines(self.path, _REMEDY)
+        return [_with_folders(one, lambda folder: os.path.normpath(here / folder)) for one in lines]
 
     def add(self, entries: Sequence[dict]) -> None:
         """Append the lines that are missing, and flush them to the disk; the caller must hold the lock.
@@ -130,23 +133,25 @@ class DataBook:
         mode = self.path.stat().st_mode if before else None  # the mode is kept, as a group may have write access
         if before and not before.endswith(b"\n"):
             before += b"\n"
-        with self._told(), atomic(self.path, private=True, durable=True) as temporary:
+        with self._told(self.path), atomic(self.path, private=True, durable=True) as temporary:
             temporary.write_bytes(before + "".join(json.dumps(line) + "\n" for line in lines).encode())
             if mode is not None:
                 temporary.chmod(mode)
 
     def check(self) -> None:
-        """Refuse a log that cannot be written to.
+        """Refuse a log that cannot be read and written to, or locked.
 
         Raises:
             StudyError: says so, and what would help.
         """
         file = self.path if self.path.exists() else self.path.parent
-        if not (os.access(self.path.parent, os.W_OK) and os.access(file, os.W_OK)):
+        if not (os.access(self.path.parent, os.W_OK) and os.access(file, os.R_OK | os.W_OK)):
             raise StudyError(
                 f"{self.path}: cannot be written, and what secure noise spends on these records is written down there; "
                 f"{_REMEDY}"
             )
+        if self._lock.exists() and not os.access(self._lock, os.R_OK | os.W_OK):
+            raise StudyError(f"{self._lock}: cannot be written, and {self.path.name} is locked by it; {_REMEDY}")
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -155,8 +160,8 @@ class DataBook:
         Raises:
             StudyError: it cannot be locked.
         """
-        with self._told():
-            lock = os.open(self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o660)
+        with self._told(self._lock):
+            lock = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o660)
         try:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX)
@@ -170,12 +175,14 @@ class DataBook:
             os.close(lock)
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _told(self, path: Path) -> Iterator[None]:
+        """A context that turns errors of the system while a file is written into a StudyError with a remedy."""
         try:
-            with clear_disk_errors(self.path):
-                yield
+            yield
         except OSError as error:
-            raise StudyError(f"{self.path}: cannot be written ({error.strerror}); {_REMEDY}") from None
+            if trouble := disk_trouble(error):
+                raise StudyError(f"{path}: {trouble}") from None
+            raise StudyError(f"{path}: cannot be written ({error.strerror}); {_REMEDY}") from None
 
 
 def _with_folders(entry: dict, change: Callable[[str], str]) -> dict:

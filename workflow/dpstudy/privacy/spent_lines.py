@@ -18,15 +18,24 @@ _MORE |= {"folders": list}
 _COUNTED = {"unit": str, "guarantee": str, "delta": float, "events": list}  # of a line's ledger
 
 
-def read_lines(path: Path) -> Iterator[dict]:
+def read_lines(path: Path, remedy: str = "let it be read") -> Iterator[dict]:
     """The lines of a budget log, from the first; none where there is no file.
 
+    Args:
+        remedy: what would help where it cannot be read.
+
     Raises:
-        StudyError: a line is damaged, or no entry.
+        StudyError: it cannot be read, or a line is damaged, or no entry.
     """
-    if not path.exists():
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
         return
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+    except OSError as error:  # such as another user's
+        raise StudyError(
+            f"{path}: cannot be read ({error.strerror}), and what was spent is written down there; {remedy}"
+        ) from None
+    for number, line in enumerate(content.splitlines(), start=1):
         try:
             yield _entry(line)
         except (ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, a giant number
