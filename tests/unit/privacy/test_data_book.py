@@ -185,6 +185,16 @@ def test_a_book_that_cannot_be_written_refuses(tmp_path, monkeypatch):
         pass
 
 
+def test_of_a_log_in_a_folder_that_does_not_exist_it_is_said(tmp_path):
+    missing = DataBook(tmp_path / "nosuch" / NAME)
+    with pytest.raises(StudyError, match=r"; there is no folder \S+/nosuch: make it, or name another file that"):
+        missing.check()
+    with pytest.raises(StudyError, match=r"there is no folder \S+/nosuch: make it"), missing.locked():
+        pass
+    (tmp_path / "nosuch").mkdir()
+    missing.check()
+
+
 def test_a_log_that_a_colleague_may_not_read_or_lock_is_a_sentence_with_a_remedy(folder, tmp_path, monkeypatch):
     """The one who began it runs with a closed umask: log and lock are open to them alone."""
     folder("one").record("a", "a/b/c/eps=1", 0, LEDGER, "r1")

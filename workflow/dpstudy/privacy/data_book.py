@@ -22,9 +22,7 @@ from dpstudy.privacy.spent_lines import identity, is_lost, read_lines, with_fold
 
 NAME = "dpstudy-spent.jsonl"
 _MOST_FOLDERS = 64  # that links of one data set lead to, each under its own name
-_REMEDY = (
-    "let it be read and written to, or name another file that all studies of these records share: release: {book: FILE}"
-)
+_OTHER = "or name another file that all studies of these records share: release: {book: FILE}"
 
 
 def books_around(folders: Collection[str]) -> list[str]:
@@ -111,7 +109,7 @@ class DataBook:
         Raises:
             StudyError: it cannot be read, or a line is damaged.
         """
-        here, lines = self.path.parent, read_lines(self.path, _REMEDY)
+        here, lines = self.path.parent, read_lines(self.path, self._remedy())
         return [_with_folders(one, lambda folder: os.path.normpath(here / folder)) for one in lines]
 
     def add(self, entries: Sequence[dict]) -> None:
@@ -148,10 +146,10 @@ class DataBook:
         if not (os.access(self.path.parent, os.W_OK) and os.access(file, os.R_OK | os.W_OK)):
             raise StudyError(
                 f"{self.path}: cannot be written, and what secure noise spends on these records is written down there; "
-                f"{_REMEDY}"
+                f"{self._remedy()}"
             )
         if self._lock.exists() and not os.access(self._lock, os.R_OK | os.W_OK):
-            raise StudyError(f"{self._lock}: cannot be written, and {self.path.name} is locked by it; {_REMEDY}")
+            raise StudyError(f"{self._lock}: cannot be written, and {self.path.name} is locked by it; {self._remedy()}")
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -168,11 +166,16 @@ class DataBook:
             except OSError as error:
                 raise StudyError(
                     f"{self.path}: cannot be locked ({error.strerror}), and two that spend at once could miss each "
-                    f"other; {_REMEDY}"
+                    f"other; {self._remedy()}"
                 ) from None
             yield
         finally:
             os.close(lock)
+
+    def _remedy(self) -> str:
+        folder = self.path.parent
+        first = "let it be read and written to" if folder.is_dir() else f"there is no folder {folder}: make it"
+        return f"{first}, {_OTHER}"
 
     @contextlib.contextmanager
     def _told(self, path: Path) -> Iterator[None]:
@@ -182,7 +185,7 @@ class DataBook:
         except OSError as error:
             if trouble := disk_trouble(error):
                 raise StudyError(f"{path}: {trouble}") from None
-            raise StudyError(f"{path}: cannot be written ({error.strerror}); {_REMEDY}") from None
+            raise StudyError(f"{path}: cannot be written ({error.strerror}); {self._remedy()}") from None
 
 
 def _with_folders(entry: dict, change: Callable[[str], str]) -> dict:
