@@ -157,6 +157,28 @@ def test_a_list_that_was_changed_too_does_not_hide_what_contradicts_itself(bundl
             Predictor(bundle)
 
 
+def test_a_card_may_be_written_in_but_not_state_another_epsilon(bundle):
+    card = bundle / "README.md"
+    text = card.read_text()
+    assert " ε = 4." in text and "e^ε = 54.6" in text
+    card.write_text(text + "For wards, with an epsilon of 4.0.\n")
+    assert verify(bundle).wrong == []
+    for old, new, stated in (
+        (" ε = 4.", " ε = 0.1.", "0.1"),
+        (" ε = 4.", " ε = 8. Or so", "8"),
+        ("# toy", "An epsilon of 1e-3!\n\n# toy", "1e-3"),
+    ):
+        card.write_text(text.replace(old, new))
+        for listed in (False, True):
+            if listed:
+                list_anew(bundle)
+            (told,) = verify(bundle).wrong
+            assert told.startswith(f"README.md: states ε = {stated}, where ledger.json has ")
+        assert run(bundle)[0] == 1
+        card.write_text(text)
+        list_anew(bundle)
+
+
 def test_of_an_earlier_version_nothing_is_claimed(bundle):
     for name, keys in (("bundle.json", ["files"]), ("ledger.json", ["files", "cell"])):
         write_json(bundle / name, {key: value for key, value in read_json(bundle / name).items() if key not in keys})
@@ -201,15 +223,14 @@ CHOSEN = [
 
 
 def with_ledger(bundle, events, factor=1.0, **changes):
-    """A bundle whose ledger and statement are of these events, with epsilon times a factor; listed anew."""
+    """A bundle whose ledger, statement and card are of these events, with epsilon times a factor; listed anew."""
     ledger = build_ledger(events, Budget("4", 1e-5), n=1000, unit="record", noise="secure")
     ledger |= {key: read_json(bundle / "ledger.json")[key] for key in ("cell", "files")} | changes
     stated = ledger["epsilon"] = ledger["epsilon"] * factor
     write_json(bundle / "ledger.json", ledger)
-    text = (bundle / "PRIVACY.md").read_text()
-    (bundle / "PRIVACY.md").write_text(
-        re.sub(r" ε = [0-9.]+\.\n", f" ε = {math.ceil(stated * 1e6) / 1e6:.6f}.\n", text)
-    )
+    for name in ("PRIVACY.md", "README.md"):
+        text = (bundle / name).read_text()
+        (bundle / name).write_text(re.sub(r" ε = [0-9.]+\.\n", f" ε = {math.ceil(stated * 1e6) / 1e6:.6f}.\n", text))
     list_anew(bundle)
     return ledger
 

@@ -22,6 +22,8 @@ _ENVIRONMENT = "pyvenv.cfg"
 _OF_ONE = "bin lib lib64 include share etc Scripts Lib Include".split()  # the folders of an environment
 _CODE = {".py", ".pyc", ".pyd", ".so"}
 _EPSILON = re.compile(r"^- \*\*The promise\*\*.* ε = ([0-9.]+(?:e[-+]?[0-9]+)?)\.$", re.MULTILINE)
+# Wherever a text that its owner may write in states one; not e^ε, nor kε.
+_STATED = re.compile(r"(?<![\w^])(?:ε|epsilon)\s*(?:=|is|of)\s*([0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?)", re.IGNORECASE)
 _ROUNDED = 1.01  # the most by which a statement may round its epsilon up
 _AGAIN = "take the folder from its owner again"
 _CLOSED_FORMS, _SAMPLES = "event_bounds.py", "second_accountant.py"
@@ -116,7 +118,7 @@ def _look_at_ledger(facts, ledger, cell: str, title: str, model, present: dict, 
 
 
 def _look_at_statement(folder: Path, ledger: dict, report: Report) -> None:
-    """The epsilon that is stated against the ledger's."""
+    """The epsilon that is stated, in the card too, against the ledger's."""
     certified, match = ledger.get("epsilon"), _EPSILON.search(_text(folder / _STATEMENT))
     stated = float(match.group(1)) if match else None
     if not isinstance(certified, (int, float)) or ledger.get("guarantee") != "proved":
@@ -125,6 +127,9 @@ def _look_at_statement(folder: Path, ledger: dict, report: Report) -> None:
         report.wrong.append(f"{_STATEMENT}: states ε = {stated}, where {_LEDGER} has {certified}; {_AGAIN}")
     else:
         report.right.append(f"{_STATEMENT} states the epsilon of {_LEDGER}, {stated}")
+        for text in dict.fromkeys(_STATED.findall(_text(folder / _CARD))):
+            if not certified <= float(text) <= certified * _ROUNDED:
+                report.wrong.append(f"{_CARD}: states ε = {text}, where {_LEDGER} has {certified}; {_AGAIN}")
 
 
 def _recompute(folder: Path, ledger: dict, listed: dict, present: dict, report: Report) -> None:
