@@ -24,6 +24,7 @@ from dpstudy.features.scatternet import ScatterNet
 from dpstudy.models.kinds import load_model
 from dpstudy.privacy.certificate import recertify
 from dpstudy.privacy.noise import NoiseSource
+from dpstudy.release import bundle
 from dpstudy.release.bundle import Origin, write_bundle
 from dpstudy.release.predictor import Predictor, main
 from dpstudy.release.statement import statement
@@ -318,6 +319,27 @@ def test_no_machine_path_and_no_score_is_in_a_bundle(cell, tmp_path):
     for name, content in contents(tmp_path / "bundle").items():
         assert str(Path.cwd()).encode() not in content and str(tmp_path).encode() not in content, name
     assert not {"metrics.json", "curve.parquet"} & set(contents(tmp_path / "bundle"))
+
+
+def test_a_bundle_is_there_when_it_is_whole(cell, tmp_path, monkeypatch):
+    """A kill leaves none, or another name; verify.py would have called half of one an earlier version's."""
+    folder, written = tmp_path / "bundle", bundle._write_program
+
+    def dying(*given):
+        written(*given)
+        assert not folder.exists()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+        killed.setattr(bundle, "_write_program", dying)
+        write_bundle("toy", origin_of(cell), [], str(folder))
+    assert not list(tmp_path.iterdir())
+    for name in ("bundle", ".bundle.tmp"):  # of a run that was killed, by this version or an earlier one
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "half").touch()
+    write_bundle("toy", origin_of(cell), [], str(folder))
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"] and not (folder / "half").exists()
+    assert folder.stat().st_mode & 0o777 == 0o755
 
 
 def test_a_training_beyond_the_owners_budget_is_refused_before_it_begins(tmp_path, monkeypatch):

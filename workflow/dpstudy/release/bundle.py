@@ -132,12 +132,16 @@ def write_bundle(name: str, origin: Origin, accept: Sequence[str], folder: str) 
         against.append(BROUGHT)
     if against:
         raise StudyError(NOT_FOR_RELEASE.format(name, "; ".join(against)))
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
+    # Renamed when it is whole, so that none is found half-written; workflow/run.py knows such names.
+    temporary = target.with_name(f".{target.name}.tmp")
+    for leftover in (target, temporary):
+        shutil.rmtree(leftover, ignore_errors=True)
+    temporary.mkdir(parents=True)
     try:
-        _write(name, origin, target, kind, errata, (ledger, metrics, audit))
+        _write(name, origin, temporary, kind, errata, (ledger, metrics, audit))
+        temporary.rename(target)
     except BaseException:
-        shutil.rmtree(target, ignore_errors=True)  # half a bundle is none
+        shutil.rmtree(temporary, ignore_errors=True)
         raise
 
 
