@@ -53,6 +53,20 @@ def test_records_may_lie_in_the_data_root_itself(study):
     assert (folder / "data/public").is_symlink() and not list((folder / "data").glob(f"*{NAME}*"))
 
 
+def test_what_is_public_beside_private_records_is_there(study, tmp_path):
+    """Below a folder of both, which was left out as a whole."""
+    for name in ("public/a.png", "spare/xrays/b.png"):
+        (tmp_path / "data/hospital" / name).parent.mkdir(parents=True)
+        (tmp_path / "data/hospital" / name).touch()
+    (tmp_path / "data/hospital" / NAME).touch()
+    (tmp_path / "data/hospital/circle").symlink_to(tmp_path / "data/hospital")
+    (tmp_path / "data/hospital/spare/top").symlink_to(tmp_path / "data")
+    config, folder = study("hospital/xrays", "rehearsal")
+    assert config["datasets"]["clinic"]["location"] == "drawn-clinic"
+    assert (folder / "data/hospital/public/a.png").exists() and (folder / "data/hospital/spare/xrays/b.png").exists()
+    assert {path.name for path in (folder / "data/hospital").iterdir()} == {"public", "spare"}
+
+
 class Child:
     def __init__(self):
         self.ended = 0

@@ -115,11 +115,8 @@ def _stood_in(study: str, place: Path) -> tuple[Path, str, list[str]]:
             folder = f"drawn-{name}"
             entry = write_stand_in(config["datasets"][name], root, place / "data" / folder, np.random.default_rng())
             drawn[name] = entry | {"location": folder}
-        mine = {part for name in names for part in Path(config["datasets"][name]["location"]).parts[:1]}
-        mine |= {NAME, f".{NAME}.lock"}  # through a link, the lock would be the true log's
-        for other in root.iterdir():  # public data, networks
-            if other.name not in mine:
-                (place / "data" / other.name).symlink_to(other.resolve())
+        private = {Path(root, config["datasets"][name]["location"]).resolve() for name in names}
+        _link(root, place / "data", private | {place, root.resolve()})
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -130,6 +127,19 @@ def _stood_in(study: str, place: Path) -> tuple[Path, str, list[str]]:
     path = place / "study.yaml"
     path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     return path, ", ".join(names), known
+
+
+def _link(folder: Path, target: Path, left_out: set[Path]) -> None:
+    """Link what lies in a folder, public data and networks, into another, but for some folders and the budget log."""
+    for other in folder.iterdir():
+        real = other.resolve()
+        if real in left_out or other.name in (NAME, f".{NAME}.lock"):  # through a link, the lock would be the log's
+            continue
+        if any(real in one.parents for one in left_out):
+            (target / other.name).mkdir()
+            _link(other, target / other.name, left_out | {real})  # else links in a circle would be followed for ever
+        else:
+            (target / other.name).symlink_to(real)
 
 
 def _known(study: dict, name: str, root: Path) -> Iterator[str]:
