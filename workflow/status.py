@@ -77,7 +77,7 @@ def show(arguments: list[str]) -> int:
     left = sorted((cell for cell in cells if cell not in taken), key=lambda cell: order.get(cell, len(order)))
     stale = {cell: cells[cell] for cell in left if Path(paths.CELLS, cell, "metrics.json").exists()}
     missing = [cell for cell in left if cell not in stale]
-    wrong = wrong_files([cell for cell in every if cell not in cells])
+    wrong = wrong_files(study, [cell for cell in every if cell not in cells])
     counts = f"{len(every.keys() - cells.keys() - wrong.keys())} done, {len(stale)} stale, {len(missing)} missing"
     print(f"cells: {counts}" + (f", {len(taken)} kept" if taken else "") + (f", {len(wrong)} wrong" if wrong else ""))
     sentences = [fault for faults in wrong.values() for fault in faults]
@@ -161,12 +161,13 @@ def cells_seeds_and_spent(study: dict) -> tuple[dict[str, None], list[int], set[
     return dict.fromkeys(cell.path for cell in cells.unfold(study)), study["seeds"], spent
 
 
-def wrong_files(cells: list[str]) -> dict[str, list[str]]:
+def wrong_files(study: dict, cells: list[str]) -> dict[str, list[str]]:
     """Cell -> why its files do not belong together, of those where they do not."""
     from dpstudy.cell.bound import own_binding
     from dpstudy.cell.bound_before import BoundBefore
+    from dpstudy.config.locations import books_of
 
-    seen = BoundBefore(own_binding())
+    seen = BoundBefore(own_binding(books_of(study, study["datasets"]) if study["noise"] == "secure" else ()))
     faults_by_cell = {}
     for cell in cells:
         try:

@@ -10,6 +10,7 @@ from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
 from dpstudy.privacy.gaussian import epsilon_of, mu_of
 from dpstudy.privacy.ledger import build_ledger
+from dpstudy.privacy.paid_store import PaidStore, name_of
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending
 
@@ -44,6 +45,16 @@ def test_a_cell_that_another_folder_paid_for_is_not_trained_to_be_released(study
         own_study.check_paid_here("mine.yaml", CELL, tmp_path / "second")
     study["release"]["spend_again"] = True
     own_study.check_paid_here("mine.yaml", CELL, tmp_path / "second")
+
+
+def test_a_cell_of_a_folder_that_has_lost_its_budget_log_alone_is_released(study, tmp_path):
+    trained(tmp_path, "first")
+    (tmp_path / "first" / BOOK).unlink()
+    with pytest.raises(StudyError, match="one was in another"):
+        own_study.check_paid_here("mine.yaml", CELL, tmp_path / "first")
+    store = PaidStore((tmp_path / "first" / BOOK).with_name("paid"))
+    (store.place(CELL, [0]) / name_of({"model.safetensors": "0" * 64})).mkdir(parents=True)
+    own_study.check_paid_here("mine.yaml", CELL, tmp_path / "first")
 
 
 @pytest.mark.parametrize("other", [{"cell": "own/pixels/default/eps=1"}, {"records": "those"}])

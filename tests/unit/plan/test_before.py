@@ -1,17 +1,23 @@
 """What is looked at before the first job: refusals that come before anything is lost."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
+from dpstudy.core.files import sha256
 from dpstudy.plan import before
 from dpstudy.plan.first_spending import DRAWN
 from dpstudy.plan.internals import Job
+from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.data_book import DataBook
-from dpstudy.privacy.spending import BOOK
+from dpstudy.privacy.events import Event
+from dpstudy.privacy.ledger import build_ledger
+from dpstudy.privacy.paid_store import PaidStore, name_of
+from dpstudy.privacy.spending import BOOK, Spending
 from tests.unit.plan.conftest import study_with
 
 LS = Cell("own", "pixels", "ls", "1")
@@ -52,6 +58,44 @@ def test_a_run_is_held_against_what_was_paid_for_and_against_the_files_of_cells(
     write(OUTPUTS["run"], {"dataset": "own", "features": "pixels", "entry": "sgd", "epsilon": "1", "seeds": []})
     with pytest.raises(StudyError, match="nothing was run: .*own/pixels/ls/eps=1"):
         before.check(study, [Job("build_table", {}, [OUTPUTS["run"]], {}, [], "", [])], touch=False)
+
+
+@pytest.fixture
+def lost(monkeypatch):
+    """A folder that has lost its budget log alone: the one beside the data and the store have its only training."""
+    ledger = build_ledger([Event("x", "gaussian", 7.0, 1.0)], Budget("1", 1e-5), n=100, unit="record", noise="secure")
+
+    def book(*_study, **_more):
+        return Spending(BOOK, shared=["beside.jsonl"])
+
+    for path in OUTPUTS.values():
+        write(path, ledger | {"cell": NAMES, "seeds": [{"seed": 0}]} if path.endswith("ledger.json") else {})
+    files = {"ledger.json": sha256(OUTPUTS["ledger"]), "run.json": sha256(OUTPUTS["run"])}
+    book().record("own", LS.path, [0, 1], ledger, "r1", files=files)
+    (PaidStore(Path(BOOK).with_name("paid")).place(LS.path, [0, 1]) / name_of(files)).mkdir(parents=True)
+    monkeypatch.setattr(before, "book_of", book)
+    monkeypatch.setattr(before, "books_of", lambda *_: ["beside.jsonl"])
+    monkeypatch.setattr(before, "_note_records", lambda *_: None)
+    whole = list(book().entries())
+    Path(BOOK).unlink()
+    return whole
+
+
+def test_a_budget_log_that_was_lost_is_restored_from_the_one_beside_the_data(lost):
+    """A run said to restore it, and a release that its model was trained in another folder."""
+    secure, table = study_with(**SECURE), Job("build_table", {}, list(OUTPUTS.values()), {}, [], "", [])
+    assert before.refusal(secure, [table], []) == ("", False)
+    assert not Path(BOOK).exists(), "of a plan nothing is written"
+    before.check(secure, [table], touch=False)
+    assert list(Spending(BOOK).entries()) == lost
+    before.check(secure, [table], touch=False)
+    assert list(Spending(BOOK).entries()) == lost, "once"
+
+
+def test_of_another_folder_nothing_is_restored(lost):
+    shutil.rmtree(Path(BOOK).with_name("paid"))
+    before.guard_paid_models(study_with(**SECURE), [])
+    assert not Path(BOOK).exists()
 
 
 def test_touching_files_refuses_nothing(study, monkeypatch):

@@ -21,6 +21,7 @@ from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, sha256
 from dpstudy.evaluation.score_file import cell_of_scores
+from dpstudy.privacy.paid_store import PaidStore
 from dpstudy.privacy.spending import BOOK, Spending
 from dpstudy.privacy.spent_lines import is_begun
 from dpstudy.schema.methods import method_names, method_schema
@@ -49,13 +50,17 @@ def releases_of(ledger: Mapping) -> dict:
 class PaidHashes:
     """Checksums of every training in the budget log of secure noise; read once.
 
+    Trainings of this folder that only a log beside the data has, as after this one was lost, are among them: the next
+    run writes them down here (`PaidModels.unwritten`).
+
     Raises:
         StudyError: the book is damaged.
     """
 
     def __init__(self, book: Spending):
         self._cells: dict[str, dict[int, list[dict]]] = {}
-        for line in book.entries():
+        store = PaidStore(book.path.with_name("paid"))
+        for line in (*book.entries(), *filter(store.has, book.missing())):
             if is_begun(line):  # it wrote no more than a checkpoint
                 continue
             of_seed = self._cells.setdefault(line["cell"], {}).setdefault(line["seed"], [])
@@ -147,7 +152,8 @@ class Binding:
         trainings = self.paid.of(cell).get(seed, [])
         if not trainings and "cell" in _read(folder / LEDGER):
             fault = f"{folder / LEDGER}: {_SPENT} has no training of {_spelled(cell, seed)}"
-            return LEDGER, f"{fault}; restore {self.results}/privacy/spent.jsonl, where each is written down"
+            remedy = f"restore {self.results}/privacy/spent.jsonl, where each is written down"
+            return LEDGER, f"{fault}; {remedy}, or delete {folder}: with its copy in privacy/paid it is taken as it is"
         files, wrong = (MODEL, LEDGER) if gathered else (MODEL, LEDGER, SCORES, CURVE, RUN), None
         for known in trainings:
             wrong = next((file for file in files if _differs(folder / file, known.get(file))), None)
@@ -190,13 +196,16 @@ class Binding:
         return f"{path}: {present}, and should be {wanted}; {remedy}"
 
 
-def own_binding() -> Binding:
+def own_binding(shared: Sequence[str] = ()) -> Binding:
     """That of the study in this folder, by its budget log.
 
+    Args:
+        shared: budget logs beside the data, which may have lines that this one has lost.
+
     Raises:
-        StudyError: the log is damaged.
+        StudyError: a log is damaged.
     """
-    return Binding(PaidHashes(Spending(BOOK)))
+    return Binding(PaidHashes(Spending(BOOK, shared=shared)))
 
 
 def check_cells(cells: Iterable[str], binding: Binding, metrics: bool = True) -> None:

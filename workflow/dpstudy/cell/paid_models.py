@@ -63,8 +63,8 @@ def store_of(book: Spending) -> PaidStore:
 class PaidModels:
     """The trainings that the budget log and the store beside it know; read once.
 
-    Among them are those whose files are in the store, and whose line is in the log beside the data alone, since a death
-    kept it out of this one (paid_training.write_down puts it there).
+    Among them are those whose files are in the store, and whose line is in the log beside the data alone (`unwritten`),
+    since a death kept it out of this one, or this one was lost (`Spending.restore` puts it there).
 
     Raises:
         StudyError: the book is damaged.
@@ -73,14 +73,11 @@ class PaidModels:
     def __init__(self, book: Spending):
         self.book, self.store = book, store_of(book)
         entries = book.trainings()
-        unwritten = [line for line in book.missing() if "files" in line and self._is_stored(line)]
-        ended = [entry for entry in (*entries, *unwritten) if not is_begun(entry)]
+        self.unwritten = list(filter(self.store.has, book.missing()))
+        ended = [entry for entry in (*entries, *self.unwritten) if not is_begun(entry)]
         self._last = {(entry["cell"], entry["seed"]): entry for entry in ended}
         self._begun = {(entry["cell"], entry["seed"]) for entry in entries if is_begun(entry)}
         self._named = {name_of(entry["files"]) for entry in entries if "files" in entry}
-
-    def _is_stored(self, line: Mapping) -> bool:
-        return any((self.store.root / "cells" / line["cell"]).glob(f"*/{name_of(line['files'])}"))
 
     def cells(self) -> set[str]:
         """The cells in the budget log."""

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dpstudy.cell.paid_models import PaidModels
 from dpstudy.config.cells import Cell, unfold
 from dpstudy.config.loading import read_study
 from dpstudy.config.locations import books_of, other_records, records_of
@@ -47,7 +48,7 @@ def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
         book = Spending(Path(folder, BOOK), shared=books_of(loaded, [name]), others=other_records(loaded))
         records = records_of(loaded, name)
         paid = [entry for entry in book.everywhere() if entry["cell"] == cell and about(entry, name, records)]
-        here = any(entry["cell"] == cell for entry in book.trainings())
+        here = cell in PaidModels(book).cells() or any(entry["cell"] == cell for entry in book.trainings())
     except StudyError:
         return  # the run reports the error
     if paid and not here:

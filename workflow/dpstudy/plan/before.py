@@ -10,7 +10,7 @@ from dpstudy.cell.bound import own_binding, refuse
 from dpstudy.cell.bound_before import BoundBefore
 from dpstudy.cell.paid_models import PaidForError, PaidModels, guard
 from dpstudy.config.cells import Cell, unfold
-from dpstudy.config.locations import data_root
+from dpstudy.config.locations import books_of, data_root
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import write_json
 from dpstudy.core.job import check_writable
@@ -141,6 +141,8 @@ def guard_paid_models(study: dict, due: Sequence[Job], planned: bool = False) ->
                 data_book.check()
             if not planned:
                 spending.tell_others()
+                if unwritten := PaidModels(spending).unwritten:
+                    spending.restore(unwritten)
         except StudyError as error:
             raise StudyError(f"nothing was run: {error}") from None
         if not planned:
@@ -194,7 +196,8 @@ def check_cells(study: dict, due: Sequence[Job]) -> None:
     """
     made = {path for job in due for path in job.writes}
     folders = {os.path.dirname(path) for job in due for path in job.inputs if path not in made}
-    seen, faults = BoundBefore(own_binding()), []
+    shared = books_of(study, used(study)["datasets"]) if study["noise"] == "secure" else []
+    seen, faults = BoundBefore(own_binding(shared)), []
     for cell in unfold(study):
         run, metrics = (path.format(**asdict(cell)) for path in (paths.RUN, paths.METRICS))
         if os.path.dirname(run) in folders and run not in made:
@@ -228,7 +231,7 @@ def note_kept(study: dict, path: str) -> None:
     Raises:
         StudyError: the book of what was spent is damaged.
     """
-    paid = PaidModels(Spending(BOOK))
+    paid = PaidModels(book_of(study, used(study)["datasets"]))
     listed = [training for cell in unfold(study) for training in trainings(study, cell)]
     kept = [[one.cell, list(one.seeds)] for one in listed if paid.config_of(one) == one.fingerprint]
     write_json(path, kept)

@@ -49,6 +49,10 @@ class PaidStore:
             name = hashlib.sha256(name.encode()).hexdigest()[:_MARK]
         return self.root / "cells" / cell / f"seed={name}"
 
+    def has(self, line: Mapping) -> bool:
+        """Whether the files of a line of a budget log are in the store."""
+        return "files" in line and any((self.root / "cells" / line["cell"]).glob(f"*/{name_of(line['files'])}"))
+
     def checkpoint(self, cell: str, seeds: Sequence[int]) -> Path:
         """The path of the checkpoint of a cell's training with these seeds."""
         return self.place(cell, seeds) / "checkpoint.safetensors"

@@ -125,6 +125,27 @@ class Spending:
             for book in self.shared:
                 book.add(entries)
 
+    def restore(self, lines: Sequence[dict]) -> None:
+        """Write lines of this folder's trainings, which only a log beside the data has, into this log.
+
+        Args:
+            lines: of `missing`.
+
+        Raises:
+            StudyError: it cannot be written.
+        """
+        with self._locked():
+            here = {identity(entry) for entry in self.entries()}
+            self._append([line for line in lines if identity(line) not in here])
+
+    def _append(self, lines: Sequence[dict]) -> None:
+        """The caller holds the lock."""
+        before = self.path.read_bytes() if self.path.exists() else b""
+        if before and not before.endswith(b"\n"):
+            before += b"\n"  # an edit by hand may have left out the final newline
+        with atomic(self.path, private=True, durable=True) as temporary:
+            temporary.write_bytes(before + "".join(json.dumps(line) + "\n" for line in lines).encode())
+
     def check(self, cell: str, seeds: Sequence[int], training: str | None = None) -> None:
         """Refuse to train a cell with secure noise that was trained, or begun, before.
 
@@ -319,16 +340,11 @@ class Spending:
             if not self.numbered(dataset, records):
                 entry["ids"] = CONTENT
             self.path.with_name("total.json").unlink(missing_ok=True)
-            before = self.path.read_bytes() if self.path.exists() else b""
-            if before and not before.endswith(b"\n"):
-                before += b"\n"  # an edit by hand may have left out the final newline
             new = [told.get(seed) or entry | {"seed": seed} | facts | {"id": secrets.token_hex(8)} for seed in seeds]
             earlier = list(self.entries())
             for book in self.shared:
                 book.add([*earlier, *new])
-            lines = "".join(json.dumps(line) + "\n" for line in new)
-            with atomic(self.path, private=True, durable=True) as temporary:
-                temporary.write_bytes(before + lines.encode())
+            self._append(new)
 
     def ended_seeds(self) -> set[tuple[str, int]]:
         """(cell, seed) of all finished trainings."""
