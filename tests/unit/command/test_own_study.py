@@ -2,6 +2,7 @@
 
 import pytest
 
+from dpstudy.cell.paid_models import Due
 from dpstudy.command import own_study
 from dpstudy.command.own_study import together_mu
 from dpstudy.config.cells import Cell
@@ -28,13 +29,13 @@ def study(monkeypatch, tmp_path):
     return config
 
 
-def trained(tmp_path, folder, cell=CELL, records="these"):
+def trained(tmp_path, folder, cell=CELL, records="these", **more):
     events = [Event("sum", "gaussian", 5.0, 1.0)]
     ledger = build_ledger(events, Budget("1", 1e-5), n=1000, unit="record", noise="secure")
     path = tmp_path / folder / BOOK
     path.parent.mkdir(parents=True, exist_ok=True)
     book = Spending(path, shared=[tmp_path / "book.jsonl"])
-    book.record("own", cell, [0], ledger, records, files={"model.safetensors": "0" * 64})
+    book.record("own", cell, [0], ledger, records, files={"model.safetensors": "0" * 64}, **more)
 
 
 def test_a_cell_that_another_folder_paid_for_is_not_trained_to_be_released(study, tmp_path):
@@ -94,6 +95,47 @@ def test_a_budget_that_the_models_would_exceed_is_told_before_a_run(study, tmp_p
     first, last = own_study.beside_the_book(study, "own")
     assert first.startswith("of own: trainings before it protect single records and bound nothing for persons")
     assert last == "what it would be with the models of own nobody can tell, which a run refuses"
+
+
+@pytest.fixture
+def planned(study, monkeypatch):
+    """A function: the last sentence of the plan of some epsilons of least squares, for a budget."""
+    study |= {"seeds": [0], "methods": {}}
+    sampled = []
+    monkeypatch.setattr(own_study, "is_sampled", lambda _options: bool(sampled))
+    monkeypatch.setattr(Cell, "options", lambda _cell, _study: {})
+
+    def last(budget, *epsilons, samples=False):
+        sampled[:] = [True] * samples
+        cells = [Cell("own", "pixels", "least-squares", epsilon) for epsilon in epsilons]
+        monkeypatch.setattr(own_study, "unfold", lambda _study: cells)
+        study["release"]["budget"] = budget
+        return list(own_study.beside_the_book(study, "own"))[-1]
+
+    return last
+
+
+def test_a_plan_allows_what_a_training_will_not_refuse(planned):
+    """Full-batch Gaussian releases add up exactly; of samples accountants say a fifth more, or less."""
+    assert planned("2", "2").endswith("would be about 2, which a run allows")
+    assert planned("1.99", "2").endswith("which a run refuses")
+    for budget, fits in (("1.5", "refuses"), ("1.9", "may refuse"), ("2.4", "may refuse"), ("2.6", "allows")):
+        assert planned(budget, "2", samples=True).endswith(f"would be about 2, which a run {fits}"), budget
+
+
+def test_a_plan_does_not_count_twice_what_the_study_has_trained(planned, tmp_path, monkeypatch):
+    due = {epsilon: Due(f"own/pixels/least-squares/eps={epsilon}", [0], "", {}, f"c{epsilon}") for epsilon in "12"}
+    monkeypatch.setattr(own_study, "trainings", lambda _study, cell: [due[cell.epsilon]])
+    trained(tmp_path, "first", config="c1")
+    assert planned("2.3", "1") == (
+        "these models stand there already: in the folder where they were trained nothing more is spent"
+    )
+    whole = upper_bound(epsilon_of((1 / 5**2 + mu_of(2, 1e-5) ** 2) ** 0.5, 1e-5))
+    assert planned("2.3", "1", "2") == (
+        f"with these models, but for 1 that stand there already, it would be about {whole}, which a run allows"
+    )
+    due["1"] = Due(CELL, [0], "", {}, "other settings")
+    assert planned("2.3", "1", "2").endswith("which a run refuses")
 
 
 def test_a_log_that_cannot_be_written_is_told_before_a_run(study, tmp_path, monkeypatch):

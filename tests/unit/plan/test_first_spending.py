@@ -11,7 +11,15 @@ from dpstudy.config.cells import Cell
 from dpstudy.core.errors import StudyError
 from dpstudy.plan import sources
 from dpstudy.plan.before import check_budget
-from dpstudy.plan.first_spending import DRAWN, ask_on_terminal, first_spending, refuse_together
+from dpstudy.plan.first_spending import (
+    DRAWN,
+    ENOUGH,
+    EXACT,
+    ask_on_terminal,
+    first_spending,
+    margin,
+    refuse_together,
+)
 from dpstudy.plan.sources import record_names
 from dpstudy.privacy.budget import Budget
 from dpstudy.privacy.events import Event
@@ -219,6 +227,26 @@ def test_where_nothing_was_spent_it_is_said_and_where_it_will_be_written_down(tm
     book = Spending(BOOK, shared=[tmp_path / "x.jsonl"])
     (told,) = first_spending(study_with(**OWN), [of_epsilon("1")], book, lambda question: "y")
     assert f"; nothing was spent of them before ({tmp_path / 'x.jsonl'}). What" in told
+
+
+def test_near_a_budget_only_what_accountants_may_say_otherwise_is_let_through():
+    """Of full-batch Gaussian releases the sum is exact: the second training would have refused itself."""
+    study = study_with(**OWN)
+    together(study, ["2", "2"], ceiling=upper_bound(epsilon_of(2**0.5 * mu_of(2, 1e-5), 1e-5)))
+    with pytest.raises(StudyError, match="2 models of 'own' would bring what is spent to about ε"):
+        together(study, ["2", "2"], ceiling="2.93")
+    study["methods"]["ls"] |= {"tuning": {"pay": "choice"}}
+    together(study, ["2", "2"], ceiling="2.93")
+    del study["methods"]["ls"]["tuning"]
+    book = Spending(BOOK, ceiling="2.93")
+    events = [Event("x", "gaussian", 1 / mu_of(2, 1e-5), 1.0)]
+    ledger = build_ledger(events, Budget("2", 1e-5), n=1000, unit="record", noise="secure")
+    book.record("own", "x", [0], ledger, record_names(study, "own"))
+    with pytest.raises(StudyError, match="1 model of 'own' would bring"):
+        refuse_together(study, "own", [Cell("own", "pixels", "ls", "2")], book)
+    assert margin(study, [], False, [ledger]) == EXACT
+    ledger["events"][0] |= {"sampling": "poisson"}
+    assert margin(study, [], False, [ledger]) == ENOUGH[False]
 
 
 def test_what_was_begun_and_goes_on_is_not_asked_for_again():

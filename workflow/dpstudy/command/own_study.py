@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dpstudy.cell.paid_models import PaidModels
@@ -11,12 +11,13 @@ from dpstudy.config.loading import read_study
 from dpstudy.config.locations import books_of, other_records, records_of
 from dpstudy.core.errors import StudyError
 from dpstudy.data.own import own_reader
-from dpstudy.plan.first_spending import ENOUGH, composed_mu, protected_by, with_before
+from dpstudy.plan.fingerprints import trainings
+from dpstudy.plan.first_spending import EXACT, composed_mu, margin, protected_by, with_before
 from dpstudy.plan.resources import is_sampled
 from dpstudy.privacy.data_book import DataBook
 from dpstudy.privacy.printed import upper_bound
 from dpstudy.privacy.spending import BOOK, Spending
-from dpstudy.privacy.spent_lines import about, in_words
+from dpstudy.privacy.spent_lines import about, has_failed, in_words
 from dpstudy.privacy.spent_sums import Protected
 
 
@@ -59,13 +60,17 @@ def check_paid_here(study: str, cell: str, folder: str | os.PathLike) -> None:
         )
 
 
+def _beside(study: dict, name: str) -> Spending:
+    """The budget logs beside a data set, and no folder's own."""
+    return Spending(os.devnull, shared=books_of(study, [name]), others=other_records(study))
+
+
 def in_the_book(study: dict, name: str, delta: float, whom: Protected) -> tuple[float | str, float, str]:
     """The epsilon already spent on a data set's records by the budget logs beside the data, and a sentence about it.
 
     It is reckoned at the smallest delta of all trainings, which is the second. Where nobody can tell, the first is why.
     """
-    # Only the budget logs beside the data.
-    book = Spending(os.devnull, shared=books_of(study, [name]), others=other_records(study))
+    book = _beside(study, name)
     records, lines = records_of(study, name), book.everywhere()
     delta = book.smallest_delta(name, delta, records)
     spent = book.before(name, delta, records, whom)
@@ -105,11 +110,30 @@ def beside_the_book(study: dict, name: str) -> Iterator[str]:
     if apart or isinstance(spent, str):
         yield f"what it would be with the models of {' and '.join(alike)} nobody can tell, which a run refuses"
     else:
-        whole = with_before(spent, together_mu(study, [one for one in cells if one.epsilon != "inf"]), delta)
-        sampled = any(is_sampled(cell.options(study)) for cell in cells)
-        fits = "allows" if whole <= ENOUGH[sampled] * float(study["release"]["budget"]) else "refuses"
+        past = [line for line in _beside(study, name).everywhere() if about(line, name, names[name])]
+        finite, done = _to_be_trained(study, [one for one in cells if one.epsilon != "inf"], past)
+        if done and not finite:
+            yield "these models stand there already: in the folder where they were trained nothing more is spent"
+            return
+        whole = with_before(spent, composed_mu(study, finite), delta)
+        sampled, budget = any(is_sampled(cell.options(study)) for cell in cells), float(study["release"]["budget"])
+        most = margin(study, finite, sampled, [line["ledger"] for line in past])
+        near = most > EXACT and most * whole > budget
+        fits = "refuses" if whole > most * budget else "may refuse" if near else "allows"
         these = "these models" + "".join(f" and those of {other}" for other in alike if other != name)
+        these += f", but for {done} that stand there already," if done else ""
         yield f"with {these} it would be about {upper_bound(whole)}, which a run {fits}"
+
+
+def _to_be_trained(study: dict, cells: Sequence[Cell], past: Sequence[Mapping]) -> tuple[list[Cell], int]:
+    """The cell of each model that the budget logs do not have, seed by seed, and how many others there are."""
+    logged = {(line["cell"], line["seed"], line.get("config")) for line in past if not has_failed(line)}
+    known, due = {cell for cell, *_ in logged}, []
+    for cell in cells:
+        each = trainings(study, cell) if cell.path in known else []
+        of_seed = {seed: one.fingerprint for one in each for seed in one.seeds}
+        due += [cell for seed in study["seeds"] if (cell.path, seed, of_seed.get(seed, "")) not in logged]
+    return due, len(cells) * len(study["seeds"]) - len(due)
 
 
 def together_mu(study: dict, cells: Sequence[Cell]) -> float:

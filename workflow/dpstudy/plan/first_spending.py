@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dpstudy.cell.paid_models import PaidModels
 from dpstudy.config.cells import Cell
+from dpstudy.config.tuned import pays
 from dpstudy.core.errors import StudyError
 from dpstudy.core.progress import ANSWERED, ASKS, SHOWN
 from dpstudy.data.own import own_reader
@@ -25,8 +26,8 @@ from dpstudy.schema.methods import method_schema
 
 DRAWN = "DPSTUDY_DRAWN"  # set by a rehearsal, whose records are drawn ones
 # Of an epsilon that is reckoned as of Gaussian releases, where batches are samples (True: see `fitting`) or not: what
-# is enough for a budget, and beyond what it is certainly too much.
-ENOUGH = {False: 1.02, True: 1.25}
+# is enough for a budget, and beyond what it is certainly too much. EXACT: where all releases are full-batch Gaussian.
+ENOUGH, EXACT = {False: 1.02, True: 1.25}, 1 + 1e-9
 _LEAVING_SECONDS = 1.0  # four times as long as a view takes to hear of it
 _YES = ("y", "yes")
 
@@ -163,7 +164,8 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
         return
     whole = with_before(before, composed_mu(study, cells), delta)
     sampled = any(is_sampled(cell.options(study)) for cell in cells)
-    if whole <= ENOUGH[sampled] * ceiling:  # near it the accountants of the trainings decide
+    past = [line["ledger"] for line in spending.everywhere() if about(line, dataset, records)]
+    if whole <= margin(study, cells, sampled, past) * ceiling:  # near it the accountants of the trainings decide
         return
     count, most = len(cells), fitting(ceiling, before, len(cells), delta, sampled, max(deltas.values()))
     largest = f"{most:g}" if most else ""  # as the config wants it: 3, not 3.0
@@ -174,6 +176,19 @@ def refuse_together(study: dict, dataset: str, cells: Sequence[Cell], spending: 
         f"{' and '.join(map(repr, deltas))} would bring what is spent to about ε = {upper_bound(whole)} (before "
         f"{upper_bound(before)}); {f'{fits}, or {fewer}' if largest else fewer}{spending.lost(dataset, records)}"
     )
+
+
+def margin(study: dict, cells: Sequence[Cell], sampled: bool, past: Sequence[Mapping]) -> float:
+    """How far the epsilon of models and past trainings may be from what is reckoned as of Gaussian releases.
+
+    Args:
+        sampled: whether any model's batches are samples.
+        past: ledgers.
+    """
+    events = (event for ledger in past for event in ledger["events"])
+    gaussian_past = all(event["mechanism"] == "gaussian" and event["sampling"] == "none" for event in events)
+    paid = any(pays(cell.options(study)) for cell in cells)  # by an exponential mechanism, or runs that are repeated
+    return ENOUGH[sampled] if sampled or paid or not gaussian_past else EXACT
 
 
 def protected_by(study: dict, cells: Sequence[Cell]) -> tuple[Protected, int, str]:
