@@ -3,6 +3,7 @@
 import pytest
 
 from dpstudy.config.loading import load
+from dpstudy.config.space import combinations, corners
 from dpstudy.core.errors import StudyError
 from dpstudy.schema.methods import method_names, method_schema
 from dpstudy.schema.validating import validate
@@ -37,3 +38,13 @@ def test_usual_ranges_are_of_hyper_parameters_and_within_their_bounds(name):
         if "x-search" in rules:
             for end in ("low", "high"):
                 validate({key: rules["x-search"][end]}, {"properties": {key: rules}})
+
+
+def test_every_combination_of_choices_that_are_no_numbers_is_among_the_kinds_of_setting():
+    rate = {"low": 1, "high": 9, "log": True, "integer": False}
+    space = {"loss": {"choices": ["a", "b"]}, "alone": {"choices": [True, False]}, "rate": rate}
+    kinds = combinations(space)
+    assert kinds[:2] == corners(space) and {(one["loss"], one["alone"]) for one in kinds} == {
+        (loss, alone) for loss in "ab" for alone in (True, False)
+    }
+    assert len(kinds) == 4 and combinations({"rate": rate}) == [{"rate": 1.0}, {"rate": 9.0}]

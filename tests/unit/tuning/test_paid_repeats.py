@@ -258,3 +258,25 @@ def test_what_a_trial_presumes_stands_beside_its_events(pay, toy_features, rows,
     plan = method.plan
     monkeypatch.setattr(method, "plan", lambda *given: replace(plan(*given), not_accounted=("Nobody proved it.",)))
     assert set_up(request, given)[-1].not_accounted == ("Nobody proved it.",)
+
+
+@pytest.mark.parametrize("pay", ["choice", "repeats"])
+def test_what_any_setting_presumes_is_said_whichever_is_first(pay, toy_features, rows, tmp_path, monkeypatch):
+    """Also of combinations that stand at no end of the ranges."""
+    losses, optimisers, ridges = ["softmax", "sigmoid"], ["adam", "sgd"], RIDGES["ridge"]["choices"]
+    space = {"loss": {"choices": losses}, "optimiser": {"choices": optimisers}}
+    request, given = repeats(options=FIRST_ORDER | {"learning_rate": 0.1}, space=space), features_only(toy_features)
+    expected = {f"{loss} by {optimiser}" for loss in losses for optimiser in optimisers}
+    if pay == "choice":
+        request, given = paying(LS, RIDGES, pay="choice", sampler="grid"), inputs(toy_features, rows, tmp_path)
+        expected = {f"{ridge:g}" for ridge in ridges}
+    method = methods.load(request.options["method"])
+    plan = method.plan
+
+    def presuming(parameters, problem):
+        said = f"{parameters.ridge:g}" if pay == "choice" else f"{parameters.loss} by {parameters.optimiser}"
+        return replace(plan(parameters, problem), not_accounted=(said, "Of all."))
+
+    monkeypatch.setattr(method, "plan", presuming)
+    sentences = set_up(request, given)[-1].not_accounted
+    assert set(sentences) == {*expected, "Of all."} and len(sentences) == len(expected) + 1

@@ -78,6 +78,18 @@ def corners(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
     return [{name: values[min(index, len(values) - 1)] for name, values in ends.items()} for index in range(longest)]
 
 
+def combinations(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
+    """The corners, and every combination of choices that are no numbers: the kinds of setting that a draw may give."""
+    ends = corners(space)
+    kinds = {name: axis for name, axis in space.items() if _of_kinds(axis)}
+    covered = [{name: end[name] for name in kinds} for end in ends]
+    return ends + [ends[0] | kind for kind in grid(kinds) if kind not in covered]
+
+
+def _of_kinds(axis: Mapping) -> bool:
+    return any(isinstance(choice, str | bool) for choice in axis.get("choices", ()))
+
+
 def grid(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
     """Every combination of the choices; the last hyper-parameter changes fastest."""
     values = itertools.product(*(axis["choices"] for axis in space.values()))

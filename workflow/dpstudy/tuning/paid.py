@@ -9,7 +9,7 @@ that what touches one costs nothing on the other: the guarantee is the worse of 
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dpstudy import methods
@@ -95,3 +95,8 @@ def load(request: CellRequest, inputs: CellInputs) -> PaidTuning:
 def touching(plan: Plan, **where) -> tuple[Event, ...]:
     """The plan's events, marked with the part of the records, or the number of trials, that they belong to."""
     return tuple(replace(event, **where) for event in plan.events)
+
+
+def presumed(plans: Iterable[Plan]) -> tuple[str, ...]:
+    """What the events of any of these plans presume, each sentence once: of settings one may be chosen as another."""
+    return tuple(dict.fromkeys(sentence for plan in plans for sentence in plan.not_accounted))

@@ -24,7 +24,7 @@ from dpstudy.privacy.gaussian import composed_mu, epsilon_of, mu_of
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.selection import choose, largest_choice
 from dpstudy.tuning.failures import TrialError, failures_of_the_trial
-from dpstudy.tuning.paid import PaidTuning, touching
+from dpstudy.tuning.paid import PaidTuning, presumed, touching
 from dpstudy.tuning.prepared import asked
 
 CHOICE = "choice"
@@ -65,7 +65,8 @@ class Tuning(PaidTuning):
         self._epsilon *= _BELOW
         facts["epsilon_choice"] = self._epsilon
         choice = Event(CHOICE, EXPONENTIAL, 1 / self._epsilon, float(problem.unit_records), part="validation")
-        return Plan((*events, choice), self._plan.noise, facts, self._plan.not_accounted)
+        released = (plan for plan in (self._plan, self._second) if plan)
+        return Plan((*events, choice), self._plan.noise, facts, presumed(released))
 
     def _divide(self, problem: Problem) -> None:
         """The budgets of the releases; without a second one each part of the records has all of it."""
@@ -79,21 +80,21 @@ class Tuning(PaidTuning):
 
     def _common_plan(self, problem: Problem) -> Plan:
         """The plan that all settings share."""
-        first: tuple[tuple, Plan] | None = None
+        first, plans = None, []
         for setting in self.candidates:
             parameters = self.parameters(setting)
             plan = self.method.plan(parameters, problem)
+            plans.append(plan)
             key = plan.events, plan.noise, asked(self.method, "released_by", parameters)
-            if first is None:
-                first = key, plan
-            elif key != first[0]:
+            first = first or key
+            if key != first:
                 raise StudyError(
                     f"tuning.pay: choice takes settings of one noisy release, and {setting} needs another one than "
                     f"{self.candidates[0]}; leave that hyper-parameter out, or set pay: repeats"
                 )
-        if first is None:
+        if not plans:
             raise StudyError("tuning.pay: choice has no setting to choose; give `space` one at least")
-        return first[1]
+        return replace(plans[0], not_accounted=presumed(plans))
 
     def fit(self, data, parameters, problem: Problem, plan: Plan, source: NoiseSource) -> Fit:
         """Release, choose and solve; `data` and `parameters` are ignored."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from dpstudy.cell.inputs import CellInputs, CellRequest
 from dpstudy.cell.monitor import holds_spent
-from dpstudy.config.space import Value, corners, draw, grid
+from dpstudy.config.space import Value, combinations, draw, grid
 from dpstudy.core.errors import StudyError
 from dpstudy.methods.problem import Fit, Plan, Problem
 from dpstudy.models import Model
@@ -33,7 +33,7 @@ from dpstudy.privacy.gaussian import epsilon_of
 from dpstudy.privacy.ledger import check_run
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.tuning.failures import TrialError, failures_of_the_trial
-from dpstudy.tuning.paid import PaidTuning, touching
+from dpstudy.tuning.paid import PaidTuning, presumed, touching
 
 SCORE = "validation score"
 _TOLERANCE = 1e-3  # of logarithms
@@ -67,7 +67,7 @@ class Tuning(PaidTuning):
             StudyError: settings cost differently, or nothing is left for a trial.
         """
         self._once: tuple[Event, ...] = ()
-        settings = self._grid or corners(self.tuning["space"])
+        settings = self._grid or combinations(self.tuning["space"])
         if not problem.noised:
             self._problem, self._std, self._in_units = self.on_train(problem), 0.0, False
             return Plan((), {}, {"mean_trials": self._mean})
@@ -76,13 +76,14 @@ class Tuning(PaidTuning):
         self._std = multiplier * problem.unit_records
         self._problem, plan = self._calibrated(settings[0], problem)
         self._once = (*plan.events, Event(SCORE, "gaussian", multiplier, float(problem.unit_records)))
-        sensitivities = {tuple(event.sensitivity for event in self._planned(each)[1].events) for each in settings}
+        plans = [self._planned(each)[1] for each in settings]
+        sensitivities = {tuple(event.sensitivity for event in each.events) for each in plans}
         self._in_units = len(sensitivities) > 1
         known = _comparable(plan.events) if self._in_units else plan.events
         trained = touching(replace(plan, events=known), part="train", trials=self._mean)
         score = replace(self._once[-1], part="validation", trials=self._mean)
         facts = {"mean_trials": self._mean, "epsilon_trial": self._problem.budget.target}
-        return Plan((*trained, score), plan.noise, facts, plan.not_accounted)
+        return Plan((*trained, score), plan.noise, facts, presumed(plans))
 
     def _score_multiplier(self, target: float, delta: float) -> float:
         """The noise multiplier of a trial's score."""
