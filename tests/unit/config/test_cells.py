@@ -117,9 +117,15 @@ def test_entries_that_certify_more_than_their_target_are_known():
         "iterated": {"method": "iterated_sgd"},
         "hidden": {"method": "iterated_sgd", "order": "secret"},
         "least": {"method": "least_squares"},
+        "searched": {"method": "first_order", "tuning": {"space": {"sampling": {"choices": ["poisson", "shuffle"]}}}},
     }
     overrides = [{"match": {"entry": "changed", "epsilon": "3"}, "set": {"sampling": "shuffle"}}]
-    assert beyond_target({"methods": methods, "overrides": overrides}) == ["shuffled", "changed", "iterated"]
+    assert beyond_target({"methods": methods, "overrides": overrides}) == [
+        "shuffled",
+        "changed",
+        "iterated",
+        "searched",
+    ]
 
 
 def test_what_an_entry_says_of_its_ledgers_is_no_hyperparameter():

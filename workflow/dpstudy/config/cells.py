@@ -65,9 +65,16 @@ def beyond_target(config: dict) -> list[str]:
     names = []
     for name, entry in config["methods"].items():
         overrides = [o for o in config["overrides"] if name in (matching(o["match"], "entry") or [name])]
-        if any(is_beyond_target(entry | more) for more in ({}, *(override["set"] for override in overrides))):
+        sets = ({}, *(override["set"] for override in overrides))
+        if any(is_beyond_target(entry | chosen | more) for more in sets for chosen in _choices(entry)):
             names.append(name)
     return names
+
+
+def _choices(entry: dict) -> list[dict]:
+    """Nothing, and each choice of each hyper-parameter that an entry searches."""
+    space = entry.get("tuning", {}).get("space", {})
+    return [{}, *({name: choice} for name, axis in space.items() for choice in axis.get("choices", ()))]
 
 
 def _override(options: dict, values: dict) -> None:

@@ -12,7 +12,7 @@ from dpstudy.config.including import INCLUDE, read_config
 from dpstudy.config.label_kinds import check_averages, check_label_kinds
 from dpstudy.config.narrowing import judged_papers, narrow, study_of
 from dpstudy.config.new_methods import check_method
-from dpstudy.config.origins import check_backbones, check_start, complete_start
+from dpstudy.config.origins import check_backbones, check_network, check_start, complete_start
 from dpstudy.config.public_points import check_public_points
 from dpstudy.config.secure import check_budget, check_secure
 from dpstudy.config.shapes import check_shapes
@@ -243,6 +243,7 @@ def _check_overrides(config: dict) -> None:
             seen.add(repr(options))
             _validate_entry(options, f"methods.{cell.entry} (with overrides)")
             check_start(f"methods.{cell.entry}.start", options, config)
+            check_network(f"methods.{cell.entry}", options)
         if "calibration" in options or options.get("thresholds"):
             check_calibration(cell.entry, options, cell.dataset, config["datasets"][cell.dataset])
         if "tuning" in options:

@@ -1,8 +1,9 @@
 """Checks of where a study's networks come from: its own public pre-training, or weights that the user brings."""
 
+from dpstudy.config.space import values_of
 from dpstudy.core.errors import StudyError
 from dpstudy.features.packaged import Package, package
-from dpstudy.models.names import TIMM
+from dpstudy.models.names import TIMM, is_wide_resnet, wide_resnet
 from dpstudy.pretraining.options import complete
 from dpstudy.schema.messages import check_known
 
@@ -94,9 +95,16 @@ def check_start(place: str, options: dict, config: dict) -> None:
     """Check the pre-trained weights that an entry's training starts from.
 
     Raises:
-        StudyError: no such backbone, or one of another architecture; or weights of unsaid origin.
+        StudyError: no such backbone, or one of another architecture; or weights of unsaid origin; or a search over the
+            weights, or beside them over the network that they are of.
     """
-    start = options.get("start")
+    start, searched = options.get("start"), options.get("tuning", {}).get("space", {})
+    for name in ("start", "network"):
+        if name in searched and (start is not None or name == "start"):
+            raise StudyError(
+                f"{place.removesuffix('start')}tuning.space.{name}: the weights of `start` are of one network, and are "
+                f"made before a search begins; give {name} a value instead, or an entry for each"
+            )
     if isinstance(start, str):
         check_known(place, start, config["backbones"], "backbone")
         trained = config["backbones"][start]["architecture"]
@@ -111,6 +119,20 @@ def check_start(place: str, options: dict, config: dict) -> None:
                 f"{entry}.network: {weights_name(start)} has the weights of {known.model!r}; write "
                 f"timm:{known.model} or timm:{known.model}+frozen"
             )
+
+
+def check_network(place: str, options: dict) -> None:
+    """Check the numbers in the name of a Wide ResNet that an entry trains, or may choose.
+
+    Raises:
+        StudyError: there is none of that depth or width.
+    """
+    for network in values_of(options, "network", ""):
+        if is_wide_resnet(str(network)):
+            try:
+                wide_resnet(network)
+            except StudyError as error:
+                raise StudyError(f"{place}: {error}") from None
 
 
 def check_origin(place: str, options: dict, config: dict) -> None:

@@ -73,9 +73,22 @@ def bounds(axis: Mapping) -> tuple[float, float] | tuple[int, int]:
 
 def corners(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:
     """Settings that between them cover every bound and every choice, for validation against a method's schema."""
-    ends = {name: list(axis["choices"]) if "choices" in axis else list(bounds(axis)) for name, axis in space.items()}
+    ends = {name: values_of({"tuning": {"space": space}}, name) for name in space}
     longest = max(map(len, ends.values()))
     return [{name: values[min(index, len(values) - 1)] for name, values in ends.items()} for index in range(longest)]
+
+
+def values_of(options: Mapping, name: str, default: Value | None = None) -> list:
+    """The values that a hyper-parameter of a cell may have: its own one, the choices or the ends of its range.
+
+    Args:
+        options: a cell's, in which what is searched has no value.
+        default: where it is neither given nor searched.
+    """
+    axis = options.get("tuning", {}).get("space", {}).get(name)
+    if axis is None:
+        return [options.get(name, default)]
+    return list(axis["choices"]) if "choices" in axis else list(bounds(axis))
 
 
 def combinations(space: Mapping[str, Mapping]) -> list[dict[str, Value]]:

@@ -2,15 +2,33 @@
 
 import re
 
+from dpstudy.core.errors import StudyError
+
 EQUIVARIANT = "equivariant-resnet-9"
+_DEEPEST = 1000  # layers of a Wide ResNet
 WIDE_RESNET = re.compile(r"wrn-(\d+)-(\d+)(?:-(gn|plain))?")
 NF_RESNET, NFNET = re.compile(r"nf-resnet-(\d+)"), re.compile(r"nfnet-f([0-6])")
 TIMM = re.compile(r"timm:([A-Za-z0-9_.]+)(@[1-9]\d*)?(\+gn|\+frozen)?")
 
 
 def is_wide_resnet(architecture: str) -> bool:
-    """Whether a name has the form of a Wide ResNet's; building it may still refuse its depth."""
+    """Whether a name has the form of a Wide ResNet's, which may have no such depth (`wide_resnet`)."""
     return WIDE_RESNET.fullmatch(architecture) is not None
+
+
+def wide_resnet(architecture: str) -> tuple[int, int, str | None]:
+    """The depth, the width and the variant (gn, plain; None: as de2022 has it) in a Wide ResNet's name.
+
+    Raises:
+        StudyError: there is none of these.
+    """
+    match = WIDE_RESNET.fullmatch(architecture)
+    depth, width, variant = (int(match[1]), int(match[2]), match[3]) if match else (0, 0, None)
+    if not width or not 10 <= depth <= _DEEPEST or (depth - 4) % 6:
+        raise StudyError(
+            f"network {architecture!r}: write wrn-D-W, with D = 10, 16, 22, ... {_DEEPEST} layers and W at least 1"
+        )
+    return depth, width, variant
 
 
 def is_normaliser_free(architecture: str) -> bool:

@@ -14,10 +14,10 @@ import torch
 from torch import nn
 
 from dpstudy.core.errors import StudyError
-from dpstudy.models.names import WIDE_RESNET
+from dpstudy.models.names import wide_resnet
 from dpstudy.models.standardised_conv import StandardisedConv2d
 
-_STEM, _GROUPS, _DEEPEST = 16, 16, 1000
+_STEM, _GROUPS = 16, 16
 
 
 class Block(nn.Module):
@@ -46,15 +46,10 @@ def build(architecture: str, shape: tuple[int, ...], classes: int) -> nn.Sequent
     Raises:
         StudyError: no such architecture, or records that it cannot take.
     """
-    named = WIDE_RESNET.fullmatch(architecture)
-    depth, width = (int(named[1]), int(named[2])) if named else (0, 0)
-    if not named or not width or not 10 <= depth <= _DEEPEST or (depth - 4) % 6:
-        raise StudyError(
-            f"network {architecture!r}: write wrn-D-W, with D = 10, 16, 22, ... {_DEEPEST} layers and W at least 1"
-        )
+    depth, width, variant = wide_resnet(architecture)
     if len(shape) != 3 or min(shape[1:]) < 4:
         raise StudyError(f"network {architecture!r}: needs images (C, H, W) of at least 4x4, not {tuple(shape)}")
-    variant, channels = named[3], _STEM
+    channels = _STEM
     layers: list[nn.Module] = [_conv(shape[0], channels, 3, 1, variant)]
     for group, stride in enumerate((1, 2, 2)):
         out = _STEM * width * 2**group

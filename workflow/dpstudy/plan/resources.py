@@ -5,6 +5,7 @@ the files that it reads, as Snakemake gives them.
 """
 
 import functools
+import itertools
 import json
 import math
 import os
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpstudy.config.cells import Cell, unfold
+from dpstudy.config.space import values_of
 from dpstudy.config.tuned import pays
 from dpstudy.core.arrays import has_driver
 from dpstudy.data.shard_size import unpacked_bytes
@@ -210,10 +212,17 @@ def engine(options: Mapping, input: Any) -> float:
     shape = (content_of(input.train[0]) or {}).get("image_shape") or [32, 32, 3]
     rule = options.get("augmentation", {})
     copies = rule.get("multiplicity", 1) + rule.get("mixed", 0)
-    of = functools.partial(micro_batch_mb, options["network"], copies, math.prod(shape[:2]))
-    size, batch = options.get("micro_batch", "auto"), options.get("batch_size", "full")
-    taken = of() if size == "auto" else of(size)
-    return taken if batch == "full" else min(taken, of(2 * batch))  # few Poisson batches are twice as large as expected
+    networks, sizes = values_of(options, "network"), values_of(options, "micro_batch", "auto")
+    tried = itertools.product(networks, sizes, values_of(options, "batch_size", "full"))
+    return max(_micro_batch(*one, copies=copies, pixels=math.prod(shape[:2])) for one in tried)
+
+
+def _micro_batch(network: str, size: int | str, batch: int | str, copies: int, pixels: int) -> float:
+    """The megabytes of a micro-batch of a network."""
+    of = functools.partial(micro_batch_mb, network, copies, pixels)
+    taken = of(None if size == "auto" else int(size))
+    # few Poisson batches are twice as large as expected
+    return taken if batch == "full" else min(taken, of(2 * int(batch)))
 
 
 def is_sampled(options: Mapping) -> bool:
