@@ -241,6 +241,42 @@ def test_what_was_begun_and_is_lost_has_been_spent(begun):
     assert "(before it 1." in run(replace(begun, request=poor)).said
 
 
+@pytest.mark.parametrize("place", ["header", "values", "end"])
+@pytest.mark.parametrize("ceiling", [None, "1.2"])
+def test_a_damaged_checkpoint_of_what_was_paid_for_is_not_silently_trained_anew(begun, place, ceiling):
+    request, book = replace(begun.request, ceiling=ceiling), Spending(begun.request.spent)
+    path, kept = PaidModels(book).store.checkpoint(request.cell.path, [0]), book.path.read_text()
+    whole = path.read_bytes()
+    at = {"header": 9, "values": len(whole) - 5}
+    damaged = whole[:-5] if place == "end" else whole[: at[place]] + b"\xff" + whole[at[place] + 1 :]
+    path.write_bytes(damaged)
+    refused = run(replace(begun, request=request))
+    assert refused.status == 1 and not refused.draws, refused.said
+    assert f"its checkpoint, {path}, is damaged; to begin again spends as much again. Restore" in refused.said
+    assert path.read_bytes() == damaged and book.path.read_text() == kept
+    if ceiling is None:
+        again = run(replace(begun, request=replace(request, spend_again=True)))
+        assert (
+            again.status == 0 and again.draws == 2 and [is_begun(entry) for entry in book.trainings()] == [True, False]
+        )
+        return
+    path.write_bytes(whole)
+    assert run(replace(begun, request=request)).draws == 1
+    complete(begun)
+
+
+def test_a_damaged_checkpoint_whose_line_stands_beside_the_data_alone_is_refused_too(begun, tmp_path):
+    (tmp_path / "data").mkdir()
+    request = replace(begun.request, shared=[str(tmp_path / "data/log.jsonl")])
+    request.spending.tell_others()
+    Spending(request.spent).path.unlink()
+    path = PaidModels(Spending(request.spent)).store.checkpoint(request.cell.path, [0])
+    path.write_bytes(path.read_bytes()[:-1] + b"\xff")
+    refused = run(replace(begun, request=request))
+    assert refused.status == 1 and not refused.draws and "is damaged; to begin again spends" in refused.said
+    assert len(request.spending.everywhere()) == 1
+
+
 def test_what_ended_unseen_is_not_taken_for_the_end_of_what_was_begun_before(begun):
     """Another training of the cell, which had no checkpoint of its own yet."""
     options = begun.request.options | {"learning_rate": 0.2, "checkpoint_minutes": 60}

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from dpstudy.cell.inputs import CellInputs, CellRequest, units
 from dpstudy.cell.paid_models import Begun, PaidModels, store_of
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_json
+from dpstudy.core.files import read_json, read_tensors
 from dpstudy.privacy.paid_store import hashes_of, name_of, publish
 from dpstudy.privacy.spending import ANOTHER, BeyondBudgetError, OvertakenError, Spending
-from dpstudy.privacy.spent_lines import has_failed
+from dpstudy.privacy.spent_lines import has_failed, is_begun, of_trainings
 
 if TYPE_CHECKING:
     from dpstudy.methods.keeper import Keeper
@@ -31,6 +31,10 @@ OTHER_DATA = (
     "cell {}: it was trained with secure noise, and what it learned from or was tested on ({}) is not what is there "
     "now, or nobody can tell; training it again spends as much again. Undo what was changed, and it is taken as it is "
     "from {}. "
+)
+DAMAGED = (
+    "cell {}: its training of seed {} was begun with secure noise, and its checkpoint, {}, is damaged; to begin again "
+    "spends as much again. Restore the checkpoint from a copy, and it goes on. "
 )
 _LONGEST = 300  # characters of why a training failed
 _SKEW_SECONDS = 2  # how far clocks of a cluster's machines may differ
@@ -178,12 +182,15 @@ def resumed(request: CellRequest, inputs: CellInputs) -> Begun | None:
     It has the same config, and learned from the same records, whichever version of the program began it.
 
     Raises:
-        StudyError: it learned from other records.
+        StudyError: it learned from other records, or its checkpoint is damaged.
     """
-    book, last = request.spending, PaidModels.begun_at(checkpoint_of(request))
+    book, path = request.spending, checkpoint_of(request)
+    last = PaidModels.begun_at(path)
     if book and last and any(has_failed(entry) for entry in book.entries() if entry.get("training") == last.training):
         remove_checkpoint(request)  # as the process would have, had it not died over it
         return None
+    if book and path.exists() and (last is None or last.made_by["config"] == request.fingerprint):
+        _check_whole(request, book, path, last)
     if book is None or last is None or last.made_by["config"] != request.fingerprint:
         return None
     if last.made_by["library"] != request.library and _entry_of(book, last.training) is None:
@@ -191,8 +198,30 @@ def resumed(request: CellRequest, inputs: CellInputs) -> Begun | None:
     if others := _other_data(last.made_by["data"], inputs, PaidModels(book)):
         if book.again:
             return None
-        raise StudyError(OTHER_DATA.format(request.cell.path, ", ".join(others), checkpoint_of(request)) + ANOTHER)
+        raise StudyError(OTHER_DATA.format(request.cell.path, ", ".join(others), path) + ANOTHER)
     return last
+
+
+def _check_whole(request: CellRequest, book: Spending, path: Path, last: Begun | None) -> None:
+    """Refuse to begin a training anew, and to pay for it twice, because the checkpoint of the one paid for is damaged.
+
+    Raises:
+        StudyError: it is, and nobody said that as much may be spent again.
+    """
+    if book.again:
+        return
+    cell, seeds = request.cell.path, request.seeds
+    if last:  # a death may have kept its line out of this log
+        lines = [line for line in (*book.entries(), *book.missing()) if line.get("training") == last.training]
+    else:
+        lines = [line for line in book.trainings() if line["cell"] == cell and line["seed"] in seeds]
+    begun = [line for line in of_trainings(lines) if is_begun(line) and not has_failed(line)]
+    if not begun:
+        return
+    try:
+        read_tensors(path)
+    except StudyError:
+        raise StudyError(DAMAGED.format(cell, begun[0]["seed"], path) + ANOTHER) from None
 
 
 def _entry_of(book: Spending, training: str) -> dict | None:
