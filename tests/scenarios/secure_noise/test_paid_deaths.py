@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from dpstudy.cell.inputs import CellInputs
-from dpstudy.cell.paid_models import PaidModels
+from dpstudy.cell.paid_models import Due, PaidModels, guard
 from dpstudy.cell.paid_training import begin
 from dpstudy.core.errors import StudyError
-from dpstudy.core.files import read_json, sha256
+from dpstudy.core.files import read_json, read_tensor_metadata, read_tensors, sha256, write_tensors
 from dpstudy.jobs import training as training_module
 from dpstudy.jobs.training import train_cell
 from dpstudy.privacy.paid_store import PaidStore, name_of
@@ -239,6 +239,55 @@ def test_what_was_begun_and_is_lost_has_been_spent(begun):
     assert [is_begun(entry) for entry in book.trainings()] == [True, False]
     poor = replace(request, cell=replace(request.cell, entry="other"), ceiling="1.5")
     assert "(before it 1." in run(replace(begun, request=poor)).said
+
+
+SMALLER = {"micro_batch": 4, "checkpoint_steps": 1, "checkpoint_minutes": 60}
+
+
+def due_of(training):
+    request, outputs = training.request, training.outputs
+    return Due(request.cell.path, [0], outputs["ledger"], outputs, request.fingerprint, request.deciding)
+
+
+def test_what_was_begun_goes_on_with_what_changes_memory_and_speed_alone(begun):
+    """As after a kill by the operating system, since a micro-batch did not fit into memory."""
+    request, (line,) = begun.request, Spending(begun.request.spent).trainings()
+    smaller = replace(begun, request=replace(request, options=request.options | SMALLER))
+    assert guard([due_of(smaller)], request.spending, secure=True, keep=False)
+    ended = run(smaller)
+    assert ended.status == 0 and ended.draws == 1, ended.said
+    made, ledger = read_json(begun.outputs["run"])["made_by"], read_json(begun.outputs["ledger"])
+    assert (made["config"], made["begun_as"]) == (smaller.request.fingerprint, request.fingerprint)
+    (whole,) = Spending(request.spent).trainings()
+    assert whole["training"] == line["training"] and whole["config"] == smaller.request.fingerprint
+    assert whole["ledger"]["events"] == line["ledger"]["events"] == ledger["events"]
+    complete(smaller)
+    assert run(smaller).draws == 0
+
+
+def test_what_was_begun_and_ended_with_another_memory_unseen_is_one_training(begun):
+    smaller = replace(begun, request=replace(begun.request, options=begun.request.options | SMALLER))
+    assert run(smaller, at=BOOKING).status == DEATH
+    refused = run(begun)  # which writes down what ended, whatever is asked for now
+    assert refused.status == 1 and not refused.draws and "it was trained with secure noise on 20" in refused.said
+    assert run(smaller).draws == 0
+    complete(smaller)
+
+
+def test_what_an_earlier_version_began_goes_on_where_nothing_was_changed(begun):
+    """Its checkpoint has the hash of the whole config alone."""
+    request = begun.request
+    path = PaidModels(request.spending).store.checkpoint(request.cell.path, [0])
+    tensors, metadata = read_tensors(path), read_tensor_metadata(path)
+    made = {key: value for key, value in json.loads(metadata["made_by"]).items() if key != "deciding"}
+    write_tensors(path, tensors, metadata | {"made_by": json.dumps(made, sort_keys=True)}, private=True)
+    smaller = replace(begun, request=replace(request, options=request.options | SMALLER))
+    refused = run(smaller)
+    assert refused.status == 1 and not refused.draws and "with other settings" in refused.said
+    ended = run(begun)
+    assert ended.status == 0 and ended.draws == 1, ended.said
+    assert "begun_as" not in read_json(begun.outputs["run"])["made_by"]
+    complete(begun)
 
 
 @pytest.mark.parametrize("place", ["header", "values", "end"])

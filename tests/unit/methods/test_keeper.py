@@ -125,6 +125,34 @@ def test_a_resumed_run_keeps_the_size_of_its_micro_batches(tmp_path, monkeypatch
     assert max(taken[before:]) == 3
 
 
+@pytest.mark.parametrize(("before", "now"), [(8, 3), (3, 8)])
+def test_under_secure_noise_a_resumed_run_takes_the_smaller_micro_batches_and_their_rounding_bound(
+    tmp_path, monkeypatch, before, now
+):
+    """The larger ones may not have fitted into memory."""
+    taken, bounded, clipped_sum, bound = [], [], RecordGradients.clipped_sum, network_run.clipped_for
+
+    def watched(self, records, *more, **keywords):
+        taken.append(len(records))
+        return clipped_sum(self, records, *more, **keywords)
+
+    def watched_bound(norm, records, micro_batch, *more):
+        bounded.append(micro_batch)
+        return bound(norm, records, micro_batch, *more)
+
+    monkeypatch.setattr(network_run, "check_network", lambda *network, **facts: None)  # which takes batches of its own
+    monkeypatch.setattr(RecordGradients, "clipped_sum", watched)
+    monkeypatch.setattr(network_run, "clipped_for", watched_bound)
+    path = tmp_path / "checkpoint.safetensors"
+    with pytest.raises(KilledError):
+        trained(path, killed_at=2, mode="secure", micro_batch=before, batch_size="full")
+    assert max(taken) == before and set(bounded) == {before}
+    taken.clear()
+    bounded.clear()
+    trained(path, mode="secure", micro_batch=now, batch_size="full")
+    assert max(taken) == 3 and set(bounded) == {3}
+
+
 def test_under_secure_noise_a_resumed_run_releases_nothing_twice(tmp_path):
     """The normalisation that was released stays; the ledger is held against draws of both parts (check_run)."""
     options = {"normalisation": {"mean_clip": 5.0, "square_clip": 30.0, "noise_multiplier": 8.0}, "mode": "secure"}

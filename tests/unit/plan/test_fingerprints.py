@@ -1,10 +1,16 @@
 """What cells must bear: another setting, record or file of code is seen, and nothing else is."""
 
+from dataclasses import fields
+
 import pytest
 
+from dpstudy.cell.inputs import CellRequest
 from dpstudy.config.cells import Cell
+from dpstudy.methods import network_dpsgd
 from dpstudy.plan import fingerprints
 from dpstudy.plan.fingerprints import fingerprint_of, whole_fingerprint
+from dpstudy.plan.training import training_request_of_one
+from dpstudy.schema.methods import method_schema
 from tests.unit.plan.conftest import study_with
 
 SGD, CNN, NET = Cell("own", "pixels", "sgd", "1"), Cell("own", "cnn", "sgd", "1"), Cell("own", "images", "net", "1")
@@ -66,6 +72,21 @@ def test_seeds_that_are_jobs_have_fingerprints_of_their_own(study):
     due = fingerprints.trainings(study, NET)[1]
     assert due.ledger == "results/runs/own/images/net/eps=1/seed=1/ledger.json"
     assert due.fingerprint == fingerprint_of(study, NET, [1])
+
+
+def test_a_training_that_was_begun_is_known_again_whatever_memory_and_speed_it_takes(study):
+    """By the same hash where a run is planned and where its job is done."""
+    (due,) = fingerprints.trainings(study_with(seeds=[0]), NET)
+    free = {"micro_batch": 4, "devices": 2, "compile": True, "checkpoint_minutes": 0, "checkpoint_steps": 9}
+    assert set(free) == set(method_schema("network_dpsgd")["x-free-to-change"])
+    for name, value in free.items():
+        assert not {each.name: each for each in fields(network_dpsgd.Parameters)}[name].repr, "it keys no noise"
+        (other,) = fingerprints.trainings(study_with(seeds=[0], **{f"methods__net__{name}": value}), NET)
+        assert other.deciding == due.deciding and other.fingerprint != due.fingerprint
+    (other,) = fingerprints.trainings(study_with(seeds=[0], methods__net__record_by_record=True), NET)
+    assert other.deciding != due.deciding, "what ledgers leave out is another"
+    request = CellRequest.of(training_request_of_one(study_with(seeds=[0]), NET, "0"), [])
+    assert (request.deciding, request.fingerprint) == (due.deciding, due.fingerprint)
 
 
 def test_every_file_that_a_cell_reads_vouches_for_it(study):

@@ -24,6 +24,7 @@ from dpstudy.privacy.data_book import books_around
 from dpstudy.privacy.noise import NoiseSource
 from dpstudy.privacy.spending import Spending
 from dpstudy.provenance.hashes import cell_fingerprint, library_hash, listed_code
+from dpstudy.schema.methods import deciding
 
 
 class UnreadableError(StudyError):
@@ -108,6 +109,12 @@ class CellRequest:
     def fingerprint(self) -> str:
         """The hash of this cell's config with these seeds."""
         return cell_fingerprint(self.options, self.dataset, self.seeds, self.noise, self.on_training, self.origin)
+
+    @property
+    def deciding(self) -> str:
+        """The same without what changes memory and speed alone, by which a training that was begun is known again."""
+        options = deciding(self.options)
+        return cell_fingerprint(options, self.dataset, self.seeds, self.noise, self.on_training, self.origin)
 
     def noise_source(self, phase: str, trial: object, seed: int) -> NoiseSource:
         """The noise source of one seed of this cell; `trial` distinguishes the runs of a phase."""

@@ -30,10 +30,17 @@ class PaidForError(StudyError):
 
 @dataclass(frozen=True)
 class Begun:
-    """An unfinished training: its name, and `made_by` and seed of the run that began it."""
+    """An unfinished training: its name, and `made_by`, seed and `deciding` of the run that began it."""
 
     training: str
     made_by: dict
+
+    def is_of(self, fingerprint: str, deciding: str) -> bool:
+        """Whether it is what has these hashes of its config, in full or without what changes memory and speed alone.
+
+        Earlier versions wrote the former only.
+        """
+        return self.made_by["config"] == fingerprint or self.made_by.get("deciding") == deciding
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class Due:
         ledger: the file that it would write.
         outputs: all files that it would write, by key.
         fingerprint: the config hash of what it would train.
+        deciding: the same without what changes memory and speed alone.
     """
 
     cell: str
@@ -53,6 +61,7 @@ class Due:
     ledger: str
     outputs: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str = ""
+    deciding: str = ""
 
 
 def store_of(book: Spending) -> PaidStore:
@@ -124,7 +133,7 @@ class PaidModels:
     def goes_on(self, due: Due) -> str | None:
         """The name of the training that this one resumes from a checkpoint; None where it starts anew."""
         begun = self.begun_at(self.store.checkpoint(due.cell, due.seeds))
-        return begun.training if begun and begun.made_by["config"] == due.fingerprint else None
+        return begun.training if begun and begun.is_of(due.fingerprint, due.deciding) else None
 
     def config_of(self, due: Due) -> str | None:
         """The config hash of a training that is in the store or can be put there; None where there is none."""

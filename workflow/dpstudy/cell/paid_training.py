@@ -75,7 +75,8 @@ def write_down(request: CellRequest) -> None:
         paid.store.check(folder)
         made, ledger = read_json(folder / "run.json")["made_by"], read_json(folder / "ledger.json")
         files = hashes_of(folder)
-        training = last.training if last and last.made_by["config"] == made["config"] else None
+        goes_on = last and last.made_by["config"] in (made["config"], made.get("begun_as"))
+        training = last.training if last and goes_on else None
         record = functools.partial(book.record, files=files, config=made["config"], training=training)
         try:
             record(cell.dataset, cell.path, request.seeds, ledger, request.records, folders=request.folders)
@@ -179,7 +180,8 @@ def unbooked_forgotten(request: CellRequest) -> Iterator[None]:
 def resumed(request: CellRequest, inputs: CellInputs) -> Begun | None:
     """The partly paid training that this one resumes; None where it starts anew.
 
-    It has the same config, and learned from the same records, whichever version of the program began it.
+    It has the same config, but for what changes memory and speed alone, and learned from the same records, whichever
+    version of the program began it.
 
     Raises:
         StudyError: it learned from other records, or its checkpoint is damaged.
@@ -189,9 +191,10 @@ def resumed(request: CellRequest, inputs: CellInputs) -> Begun | None:
     if book and last and any(has_failed(entry) for entry in book.entries() if entry.get("training") == last.training):
         remove_checkpoint(request)  # as the process would have, had it not died over it
         return None
-    if book and path.exists() and (last is None or last.made_by["config"] == request.fingerprint):
+    same = last is not None and last.is_of(request.fingerprint, request.deciding)
+    if book and path.exists() and (same or last is None):
         _check_whole(request, book, path, last)
-    if book is None or last is None or last.made_by["config"] != request.fingerprint:
+    if book is None or last is None or not same:
         return None
     if last.made_by["library"] != request.library and _entry_of(book, last.training) is None:
         return None  # its plan is unknown, and its model was never released

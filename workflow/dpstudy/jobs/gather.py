@@ -60,7 +60,7 @@ def gather_cell(runs: Sequence[str], seeds: Sequence[int], fingerprint: str, out
 def _shared(run: dict, paid: bool) -> dict:
     """What the seeds of a cell have in common; of those that secure noise paid for each training has seen to the data,
     whichever version of the program it was."""
-    of_each_seed = ("config", "begun_by", *(("library", "versions", "data") if paid else ()))
+    of_each_seed = ("config", "begun_by", "begun_as", *(("library", "versions", "data") if paid else ()))
     made_by = {key: value for key, value in run["made_by"].items() if key not in of_each_seed}
     tuning = {key: value for key, value in run.get("tuning", {}).items() if key != "chosen"}
     return {key: value for key, value in run.items() if key not in _OF_A_SEED} | {"made_by": made_by, "tuning": tuning}

@@ -20,6 +20,7 @@ from dpstudy.cell.documents import (
 )
 from dpstudy.cell.inputs import CellInputs, CellRequest, TrainingRows, pose_problem, training_data
 from dpstudy.cell.monitor import Monitor, holds_spent
+from dpstudy.cell.paid_models import Begun
 from dpstudy.cell.paid_training import (
     begin,
     checkpoint_of,
@@ -131,10 +132,12 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     made = made_by(request, inputs.hashes())
     if before and before.made_by["library"] != made["library"]:
         made["begun_by"] = before.made_by["library"]
+    if before and before.made_by["config"] != made["config"]:
+        made["begun_as"] = before.made_by["config"]
     task = CellTask(request, method, parameters, problem, plan, hyper, made_by=made, **layout)
     tuning = choice.summary if choice else {}
     ledger = ledger_of(task, tuning)
-    keeper = keeper_of(request, parameters, before.made_by if before else made, ledger)
+    keeper = keeper_of(request, parameters, kept_for(request, made, before), ledger)
     outcome, attacks = Outcome(), None
     sources: dict[int, NoiseSource] = {}
     with failure_paid(request, ledger, sources, keeper):
@@ -179,6 +182,13 @@ def _check_spending(request: CellRequest, problem: Problem, plan: Plan, training
         with unbooked_forgotten(request):
             book.afford(cell.dataset, cell.path, request.seeds, ledger, request.records, training)
     return book.ended(cell.path, request.seeds)
+
+
+def kept_for(request: CellRequest, made: dict, before: Begun | None) -> dict:
+    """What a checkpoint says of its run: as the first one did, where it goes on."""
+    if before:
+        return before.made_by
+    return made | ({"deciding": request.deciding} if request.spending else {})
 
 
 def keeper_of(request: CellRequest, parameters, made: dict, ledger: Mapping | None = None):

@@ -137,6 +137,8 @@ ENTRIES = {  # properties that the workflow's rules read (docs/add-a-method.md)
     "x-per-seed": True,  # each seed is a job, with checkpoints
     "x-one-label": {"where": [{"loss": "softmax"}], "instead": "set loss: sigmoid"},
     "x-averages": True,  # supports `contributions: average`
+    # What changes memory and speed alone: a training with secure noise that was begun goes on with others.
+    "x-free-to-change": ["micro_batch", "compile", "checkpoint_minutes", "checkpoint_steps", "devices"],
 }
 
 

@@ -232,8 +232,14 @@ class NetworkRun:
         return tensors, facts
 
     def restore(self, tensors: Mapping[str, np.ndarray], facts: Mapping, source: NoiseSource) -> None:
-        """Continue from the tensors and facts of a checkpoint, as `state` returned them."""
-        self.done, self._micro_batch = facts["done"], facts["micro_batch"]
+        """Continue from the tensors and facts of a checkpoint, as `state` returned them.
+
+        With seeded noise micro-batches keep their size, since sums in other parts round otherwise. With secure noise
+        no later step is as it would have been, and each has the rounding bound of the size that it is computed with:
+        the smaller of the two sizes is taken, since memory may have been too small for the larger.
+        """
+        self.done, size = facts["done"], facts["micro_batch"]
+        self._micro_batch = min(size, self._micro_batch) if source.mode == "secure" else size
         source.resume(facts["made"])
         if "center" in tensors:
             self.normalise(tensors["center"], tensors["scale"])

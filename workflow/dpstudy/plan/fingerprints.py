@@ -22,12 +22,19 @@ from dpstudy.plan.sources import (
 from dpstudy.plan.training import has_seed_jobs, is_scored_on_training, kept_files, public_points, starting_files
 from dpstudy.plan.wildcards import cell_of
 from dpstudy.provenance.hashes import cell_fingerprint, evaluation_fingerprint, library_hash
+from dpstudy.schema.methods import deciding
 
 
 def fingerprint_of(study: dict, cell: Cell, seeds: Iterable[int]) -> str:
     """The config hash of a cell with these seeds."""
     parts = (cell.options(study), facts(study, cell.dataset), list(seeds), study["noise"], is_scored_on_training(study))
     return cell_fingerprint(*parts, origin_of(study, cell))
+
+
+def deciding_fingerprint(study: dict, cell: Cell, seeds: Iterable[int]) -> str:
+    """The same without what changes memory and speed alone."""
+    parts = (facts(study, cell.dataset), list(seeds), study["noise"], is_scored_on_training(study))
+    return cell_fingerprint(deciding(cell.options(study)), *parts, origin_of(study, cell))
 
 
 def whole_fingerprint(study: dict, cell: Cell) -> str:
@@ -132,7 +139,8 @@ def due_training(
     """
     seeds, names = list(seeds), asdict(cell) | {"seed": seed}
     files = {key: path.format(**names) for key, path in outputs.items()}
-    return Due(cell.path, seeds, files["ledger"], files, fingerprint_of(study, cell, seeds))
+    hashes = fingerprint_of(study, cell, seeds), deciding_fingerprint(study, cell, seeds)
+    return Due(cell.path, seeds, files["ledger"], files, *hashes)
 
 
 def due_trainings(study: dict, due: Iterable[Job]) -> Iterator[tuple[Job, Cell, Due]]:

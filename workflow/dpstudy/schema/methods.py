@@ -126,6 +126,12 @@ def hyperparameters(options: dict) -> dict:
     return {key: value for key, value in options.items() if key != "method" and key not in _OF_ALL}
 
 
+def deciding(options: dict) -> dict:
+    """A cell's options without those that change memory and speed alone (`x-free-to-change` of its method's schema)."""
+    free = method_schema(options["method"]).get("x-free-to-change", ())
+    return {key: value for key, value in options.items() if key not in free}
+
+
 def is_beyond_target(options: dict) -> bool:
     """Whether the certified epsilon of these options necessarily exceeds the target."""
     rules = method_schema(options["method"])
