@@ -17,6 +17,7 @@ from dpstudy.cell.paid_training import begin
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_tensor_metadata, read_tensors, sha256, write_tensors
 from dpstudy.jobs import training as training_module
+from dpstudy.jobs.gather import gather_cell
 from dpstudy.jobs.training import train_cell
 from dpstudy.privacy.paid_store import PaidStore, name_of
 from dpstudy.privacy.spending import Spending
@@ -265,10 +266,31 @@ def test_what_was_begun_goes_on_with_what_changes_memory_and_speed_alone(begun):
     assert run(smaller).draws == 0
 
 
+def test_a_seed_that_has_ended_is_taken_whatever_memory_another_one_takes(start):
+    """Else a study could neither end the seed that ran out of memory nor keep those that did not."""
+    training = start("network_dpsgd", "ended")
+    assert run(training).status == 0
+    before = {path: Path(path).read_bytes() for path in training.outputs.values()}
+    smaller = replace(training, request=replace(training.request, options=training.request.options | SMALLER))
+    book = training.request.spending
+    assert guard([due_of(smaller)], book, secure=True, keep=False) and PaidModels(book).has(due_of(smaller))
+    shutil.rmtree(Path(training.outputs["run"]).parent)
+    assert run(smaller).draws == 0
+    assert {path: Path(path).read_bytes() for path in training.outputs.values()} == before
+    complete(smaller)
+    other = replace(training.request, options=training.request.options | {"learning_rate": 0.2})
+    refused = run(replace(training, request=other))
+    assert refused.status == 1 and not refused.draws and "it was trained with secure noise on 20" in refused.said
+    gathered = {name: str(Path(training.folder) / "whole" / name) for name in ("run", "ledger", "curve", "model")}
+    gather_cell([str(Path(training.outputs["run"]).parent)], [0], "of the whole cell", gathered)
+    assert not {"deciding", "begun_as"} & read_json(gathered["run"])["made_by"].keys()
+
+
 def test_what_was_begun_and_ended_with_another_memory_unseen_is_one_training(begun):
     smaller = replace(begun, request=replace(begun.request, options=begun.request.options | SMALLER))
     assert run(smaller, at=BOOKING).status == DEATH
-    refused = run(begun)  # which writes down what ended, whatever is asked for now
+    other = replace(begun.request, options=begun.request.options | {"learning_rate": 0.2})
+    refused = run(replace(begun, request=other))  # which writes down what ended, whatever is asked for now
     assert refused.status == 1 and not refused.draws and "it was trained with secure noise on 20" in refused.said
     assert run(smaller).draws == 0
     complete(smaller)

@@ -30,17 +30,10 @@ class PaidForError(StudyError):
 
 @dataclass(frozen=True)
 class Begun:
-    """An unfinished training: its name, and `made_by`, seed and `deciding` of the run that began it."""
+    """An unfinished training: its name, and `made_by` and seed of the run that began it."""
 
     training: str
     made_by: dict
-
-    def is_of(self, fingerprint: str, deciding: str) -> bool:
-        """Whether it is what has these hashes of its config, in full or without what changes memory and speed alone.
-
-        Earlier versions wrote the former only.
-        """
-        return self.made_by["config"] == fingerprint or self.made_by.get("deciding") == deciding
 
 
 @dataclass(frozen=True)
@@ -67,6 +60,17 @@ class Due:
 def store_of(book: Spending) -> PaidStore:
     """The store of paid models that lies beside a budget log."""
     return PaidStore(book.path.with_name("paid"))
+
+
+def is_of(made_by: Mapping, fingerprint: str, deciding: str) -> bool:
+    """Whether a training has the config with these hashes, in full or without what changes memory and speed alone.
+
+    Earlier versions wrote the former only.
+
+    Args:
+        made_by: of its run.json or its checkpoint.
+    """
+    return made_by["config"] == fingerprint or made_by.get("deciding") == deciding
 
 
 class PaidModels:
@@ -133,14 +137,15 @@ class PaidModels:
     def goes_on(self, due: Due) -> str | None:
         """The name of the training that this one resumes from a checkpoint; None where it starts anew."""
         begun = self.begun_at(self.store.checkpoint(due.cell, due.seeds))
-        return begun.training if begun and begun.is_of(due.fingerprint, due.deciding) else None
+        return begun.training if begun and is_of(begun.made_by, due.fingerprint, due.deciding) else None
 
-    def config_of(self, due: Due) -> str | None:
-        """The config hash of a training that is in the store or can be put there; None where there is none."""
+    def has(self, due: Due) -> bool:
+        """Whether the training that is due is in the store, or can be put there."""
         folder = self.find(due.cell, due.seeds)
         if folder is None and not self._is_booked(due):
-            return None
-        return read_json(folder / "run.json" if folder else due.outputs["run"])["made_by"]["config"]
+            return False
+        made = read_json(folder / "run.json" if folder else due.outputs["run"])["made_by"]
+        return is_of(made, due.fingerprint, due.deciding)
 
     def keep(self, due: Due, add: bool = True) -> Path | None:
         """The stored folder of a training, or None where there is none.
@@ -205,7 +210,7 @@ class PaidModels:
 
 def _without_config(made_by: Mapping) -> dict:
     """What made a model, but for what a cell has beyond its seeds."""
-    return {key: value for key, value in made_by.items() if key not in ("config", "evaluation", "others")}
+    return {key: value for key, value in made_by.items() if key not in ("config", "deciding", "evaluation", "others")}
 
 
 def _copy(outputs: Mapping[str, str], folder: Path) -> None:
@@ -252,7 +257,8 @@ def _refusal(training: Due, paid: PaidModels, secure: bool, keep: bool) -> tuple
         folder = None
         try:
             folder = paid.keep(training, keep)
-            if folder and read_json(folder / "run.json")["made_by"]["config"] == training.fingerprint:
+            made = read_json(folder / "run.json")["made_by"] if folder else None
+            if made and is_of(made, training.fingerprint, training.deciding):
                 return None, True
             paid.book.check(training.cell, training.seeds, paid.goes_on(training))
         except StudyError as error:

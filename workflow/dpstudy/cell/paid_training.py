@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpstudy.cell.inputs import CellInputs, CellRequest, units
-from dpstudy.cell.paid_models import Begun, PaidModels, store_of
+from dpstudy.cell.paid_models import Begun, PaidModels, is_of, store_of
 from dpstudy.core.errors import StudyError
 from dpstudy.core.files import read_json, read_tensors
 from dpstudy.privacy.paid_store import hashes_of, name_of, publish
@@ -89,6 +89,8 @@ def write_down(request: CellRequest) -> None:
 def take(request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str]) -> bool:
     """Publish the stored training of this config and these records; no noise is drawn and nothing is logged.
 
+    What changes memory and speed alone is no part of the config here.
+
     Returns:
         False: it is to be trained, or the training will refuse it.
 
@@ -105,7 +107,7 @@ def take(request: CellRequest, inputs: CellInputs, outputs: Mapping[str, str]) -
     paid.store.check(folder)
     made = read_json(folder / "run.json")["made_by"]
     whole = all((folder / os.path.basename(path)).exists() for path in outputs.values())
-    if made["config"] != request.fingerprint or not whole:
+    if not is_of(made, request.fingerprint, request.deciding) or not whole:
         return False
     if others := _other_data(made["data"], inputs, paid):
         if book.again:
@@ -191,7 +193,7 @@ def resumed(request: CellRequest, inputs: CellInputs) -> Begun | None:
     if book and last and any(has_failed(entry) for entry in book.entries() if entry.get("training") == last.training):
         remove_checkpoint(request)  # as the process would have, had it not died over it
         return None
-    same = last is not None and last.is_of(request.fingerprint, request.deciding)
+    same = last is not None and is_of(last.made_by, request.fingerprint, request.deciding)
     if book and path.exists() and (same or last is None):
         _check_whole(request, book, path, last)
     if book is None or last is None or not same:
@@ -306,7 +308,8 @@ def pay(
     except OvertakenError:  # this model was never released
         store.remove(cell.path, seeds, files)
         folder = PaidModels(book).find(cell.path, seeds)
-        if folder is None or read_json(folder / "run.json")["made_by"]["config"] != request.fingerprint:
+        made = read_json(folder / "run.json")["made_by"] if folder else None
+        if folder is None or made is None or not is_of(made, request.fingerprint, request.deciding):
             book.check(cell.path, seeds)
             raise
         _log.info("cell %s: another process has trained it meanwhile; its model is taken", cell.path)

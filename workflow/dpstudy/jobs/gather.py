@@ -38,6 +38,7 @@ def gather_cell(runs: Sequence[str], seeds: Sequence[int], fingerprint: str, out
                 "study again"
             )
     rows, made_by = [row for run in contents for row in run["seeds"]], contents[0]["made_by"] | {"config": fingerprint}
+    made_by.pop("deciding", None)  # of a seed alone
     libraries = {run["made_by"][key] for run in contents for key in ("library", "begun_by") if key in run["made_by"]}
     if others := sorted(libraries - {made_by["library"]}):
         made_by["others"] = others
@@ -60,7 +61,7 @@ def gather_cell(runs: Sequence[str], seeds: Sequence[int], fingerprint: str, out
 def _shared(run: dict, paid: bool) -> dict:
     """What the seeds of a cell have in common; of those that secure noise paid for each training has seen to the data,
     whichever version of the program it was."""
-    of_each_seed = ("config", "begun_by", "begun_as", *(("library", "versions", "data") if paid else ()))
+    of_each_seed = ("config", "begun_by", "begun_as", "deciding", *(("library", "versions", "data") if paid else ()))
     made_by = {key: value for key, value in run["made_by"].items() if key not in of_each_seed}
     tuning = {key: value for key, value in run.get("tuning", {}).items() if key != "chosen"}
     return {key: value for key, value in run.items() if key not in _OF_A_SEED} | {"made_by": made_by, "tuning": tuning}

@@ -13,7 +13,7 @@ from dpstudy.core.allocator import keep_freed_memory
 from dpstudy.core.errors import StudyError
 from dpstudy.core.job import job
 from dpstudy.core.progress import SHOWN
-from dpstudy.jobs.training import keeper_of, kept_for, made_by, method_of, settled, train_cell
+from dpstudy.jobs.training import keeper_of, made_by, method_of, settled, train_cell
 
 _SECONDS_TO_WRITE = 10.0
 
@@ -27,7 +27,7 @@ def help_to_train(request: CellRequest, inputs: CellInputs) -> None:
     parameters = methods.parameters(request.options["method"], settled(request, inputs)[0])
     plan, data = method.plan(parameters, problem), training_data(method, parameters, problem, inputs)
     before = resumed(request, inputs) if plan.events else None
-    keeper = keeper_of(request, parameters, kept_for(request, made_by(request, inputs.hashes()), before))
+    keeper = keeper_of(request, parameters, before.made_by if before else made_by(request, inputs.hashes()))
     for seed in request.seeds:
         source = request.noise_source("train", 0, seed)
         if hasattr(method, "train"):  # a method wrapped in a calibration, which only the first process computes

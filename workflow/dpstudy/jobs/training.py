@@ -20,7 +20,6 @@ from dpstudy.cell.documents import (
 )
 from dpstudy.cell.inputs import CellInputs, CellRequest, TrainingRows, pose_problem, training_data
 from dpstudy.cell.monitor import Monitor, holds_spent
-from dpstudy.cell.paid_models import Begun
 from dpstudy.cell.paid_training import (
     begin,
     checkpoint_of,
@@ -50,8 +49,12 @@ _log = logging.getLogger("dpstudy")
 
 
 def made_by(request: CellRequest, data: dict[str, str]) -> dict:
-    """The hashes and versions of what trained this cell, which the summary compares with the current ones."""
-    return {"config": request.fingerprint, "library": request.library, "data": data, "versions": versions()}
+    """The hashes and versions of what trained this cell, which the summary compares with the current ones.
+
+    Of a seed with a job of its own, which secure noise pays for, also the hash that a run knows it again by.
+    """
+    made = {"config": request.fingerprint, "library": request.library, "data": data, "versions": versions()}
+    return made | ({"deciding": request.deciding} if request.checkpoint and request.spending else {})
 
 
 def settled(request: CellRequest, inputs: CellInputs) -> tuple[dict, Choice | None]:
@@ -137,7 +140,7 @@ def train_cell(request: CellRequest, inputs: CellInputs, outputs: dict[str, str]
     task = CellTask(request, method, parameters, problem, plan, hyper, made_by=made, **layout)
     tuning = choice.summary if choice else {}
     ledger = ledger_of(task, tuning)
-    keeper = keeper_of(request, parameters, kept_for(request, made, before), ledger)
+    keeper = keeper_of(request, parameters, before.made_by if before else made, ledger)
     outcome, attacks = Outcome(), None
     sources: dict[int, NoiseSource] = {}
     with failure_paid(request, ledger, sources, keeper):
@@ -182,13 +185,6 @@ def _check_spending(request: CellRequest, problem: Problem, plan: Plan, training
         with unbooked_forgotten(request):
             book.afford(cell.dataset, cell.path, request.seeds, ledger, request.records, training)
     return book.ended(cell.path, request.seeds)
-
-
-def kept_for(request: CellRequest, made: dict, before: Begun | None) -> dict:
-    """What a checkpoint says of its run: as the first one did, where it goes on."""
-    if before:
-        return before.made_by
-    return made | ({"deciding": request.deciding} if request.spending else {})
 
 
 def keeper_of(request: CellRequest, parameters, made: dict, ledger: Mapping | None = None):

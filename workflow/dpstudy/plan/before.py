@@ -163,7 +163,7 @@ def check_budget(study: dict, due: Sequence[Job]) -> None:
     paid, refused = PaidModels(spending), {}
     planned: dict[str, list[Cell]] = {}
     for job, cell, training in due_trainings(study, due):
-        if paid.config_of(training) == training.fingerprint:  # taken as it is
+        if paid.has(training):  # taken as it is
             continue
         dataset, records = study["datasets"][cell.dataset], record_names(study, cell.dataset)
         delta, whom = float(dataset["delta"]), Protected.of_dataset(dataset)
@@ -233,7 +233,7 @@ def note_kept(study: dict, path: str) -> None:
     """
     paid = PaidModels(book_of(study, used(study)["datasets"]))
     listed = [training for cell in unfold(study) for training in trainings(study, cell)]
-    kept = [[one.cell, list(one.seeds)] for one in listed if paid.config_of(one) == one.fingerprint]
+    kept = [[one.cell, list(one.seeds)] for one in listed if paid.has(one)]
     write_json(path, kept)
 
 

@@ -234,7 +234,7 @@ def _due(study: dict, due: Sequence[Job], paid: PaidModels, begun: Sequence[Mapp
     by_dataset: dict[str, list[Cell]] = defaultdict(list)
     known = {(entry["cell"], entry["seed"]) for entry in begun}
     for job, cell, training in due_trainings(study, due):
-        if own_reader(study["datasets"][cell.dataset]) and paid.config_of(training) != training.fingerprint:
+        if own_reader(study["datasets"][cell.dataset]) and not paid.has(training):
             new = [seed for seed in job.seeds if (cell.path, int(seed)) not in known]
             by_dataset[cell.dataset] += [cell] * len(new)
     return {name: cells for name, cells in by_dataset.items() if cells}

@@ -36,7 +36,7 @@ def cell_fingerprint(
 
 def origin_of_scores(made_by: Mapping) -> str:
     """A hash of what made a model, the same for a seed's own job and its cell, from a run's `made_by`."""
-    return config_hash({key: value for key, value in made_by.items() if key != "config"})
+    return config_hash({key: value for key, value in made_by.items() if key not in ("config", "deciding")})
 
 
 def evaluation_fingerprint(asked: Mapping, library: str) -> str:
