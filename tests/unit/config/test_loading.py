@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from dpstudy.config import loading
 from dpstudy.config.loading import load
 from dpstudy.config.locations import check_locations, data_root
 from dpstudy.core.errors import StudyError
@@ -465,3 +466,16 @@ def test_parts_of_a_network_and_frozen_normalisation_are_options(part):
     assert found["trained"] == part and found["augmentation"]["mixed"] == 2
     with pytest.raises(StudyError, match="methods.tuned"):
         load(config | {"methods": {"tuned": entry | {"trained": {"layers": 2}}}, "epsilons": ["1"], "seeds": [0]})
+
+
+def test_a_new_method_without_a_schema_is_told_to_get_one(tmp_path, monkeypatch):
+    module = tmp_path / "dpstudy" / "methods" / "mine.py"
+    module.parent.mkdir(parents=True)
+    monkeypatch.setattr(loading, "WORKFLOW", tmp_path)
+    for text, told in (
+        ("class Parameters:", "has a module and no schema yet: run `make schemas`"),
+        ("", "unknown method"),
+    ):
+        module.write_text(text)
+        with pytest.raises(StudyError, match=f"methods.ls.method: .*{told}"):
+            load(changed("methods/ls/method", "mine"))

@@ -25,6 +25,7 @@ from dpstudy.core.errors import Mistakes, StudyError
 from dpstudy.core.suggest import suggestion
 from dpstudy.evaluation import metrics
 from dpstudy.evaluation.on_training import check_on_training
+from dpstudy.provenance.code import WORKFLOW
 from dpstudy.schema.messages import check_known as _known
 from dpstudy.schema.methods import hyperparameters, method_names, method_schema
 from dpstudy.schema.reading import fill_defaults, schema
@@ -107,6 +108,9 @@ def _filled(entry: dict, place: str) -> dict:
     """A method entry with its method's defaults, held against its schema."""
     known = method_names()
     if entry["method"] not in known:
+        module = WORKFLOW / "dpstudy" / "methods" / f"{entry['method']}.py"
+        if module.is_file() and "class Parameters" in module.read_text(encoding="utf-8"):
+            raise StudyError(f"{place}.method: {entry['method']!r} has a module and no schema yet: run `make schemas`")
         close = suggestion(entry["method"], known)
         raise StudyError(f"{place}.method: unknown method {entry['method']!r}{close}; there are {', '.join(known)}")
     check_method(entry["method"])
