@@ -27,14 +27,15 @@ from dpstudy.schema.methods import deciding
 
 def fingerprint_of(study: dict, cell: Cell, seeds: Iterable[int]) -> str:
     """The config hash of a cell with these seeds."""
-    parts = (cell.options(study), facts(study, cell.dataset), list(seeds), study["noise"], is_scored_on_training(study))
-    return cell_fingerprint(*parts, origin_of(study, cell))
+    return _fingerprints(study, cell, seeds)[0]
 
 
-def deciding_fingerprint(study: dict, cell: Cell, seeds: Iterable[int]) -> str:
-    """The same without what changes memory and speed alone."""
-    parts = (facts(study, cell.dataset), list(seeds), study["noise"], is_scored_on_training(study))
-    return cell_fingerprint(deciding(cell.options(study)), *parts, origin_of(study, cell))
+def _fingerprints(study: dict, cell: Cell, seeds: Iterable[int]) -> tuple[str, str]:
+    """The config hash of a cell with these seeds, and the same without what changes memory and speed alone."""
+    options, parts = cell.options(study), (facts(study, cell.dataset), list(seeds), study["noise"])
+    on_training, origin = is_scored_on_training(study), origin_of(study, cell)
+    full, without = (cell_fingerprint(one, *parts, on_training, origin) for one in (options, deciding(options)))
+    return full, without
 
 
 def whole_fingerprint(study: dict, cell: Cell) -> str:
@@ -139,8 +140,7 @@ def due_training(
     """
     seeds, names = list(seeds), asdict(cell) | {"seed": seed}
     files = {key: path.format(**names) for key, path in outputs.items()}
-    hashes = fingerprint_of(study, cell, seeds), deciding_fingerprint(study, cell, seeds)
-    return Due(cell.path, seeds, files["ledger"], files, *hashes)
+    return Due(cell.path, seeds, files["ledger"], files, *_fingerprints(study, cell, seeds))
 
 
 def due_trainings(study: dict, due: Iterable[Job]) -> Iterator[tuple[Job, Cell, Due]]:
