@@ -320,8 +320,9 @@ def test_every_exchange_between_two_bundles_is_named_by_verify(secure, tmp_path)
         exchange(one / name, other / name)
         for bundle in (one, other):
             failed, told = verify(bundle)
-            if str(name) == "README.md":  # which its owner is asked to write in
-                assert not failed and "could not check: README.md: was written in" in told
+            if str(name) == "README.md":  # which its owner is asked to write in, but for another epsilon
+                assert "could not check: README.md: was written in" in told
+                assert failed and "WRONG: README.md: states ε = " in told
             else:
                 assert failed and f"WRONG: {name}: is " in told, told
         exchange(one / name, other / name)
