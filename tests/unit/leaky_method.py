@@ -55,6 +55,11 @@ def prepare(batches, parameters, problem):
             features, 2.0 if LEAK == "twice the norm" else 1.0, problem.exact
         )
         rows.append(features)
+        if LEAK == "off the grid":
+            sums += one_hot(labels, problem.classes, problem.positives).T @ clip_rows(features, 1.0).astype(np.float64)
+            sums -= one_hot(labels, problem.classes, problem.positives).T @ clip_rows(features, 1.0, problem.exact)
+        if LEAK == "order counts" and len(rows) == 1:
+            sums -= 0.5 * one_hot(labels, problem.classes, problem.positives)[:1].T @ clip_rows(features[:1], 1.0)
         if LEAK == "last batch counts":
             sums = one_hot(labels, problem.classes, problem.positives).T @ clip_rows(features, 1.0, problem.exact)
     if LEAK == "nobody is an error" and not np.isfinite(np.vstack(rows)).all(1).any():

@@ -20,7 +20,7 @@ import yaml
 
 from dpstudy import methods
 from dpstudy.auditing.checked_method import CheckedMethod, NonconformityError
-from dpstudy.auditing.conformance import CHECKS, secured
+from dpstudy.auditing.conformance import CHECKS, EXACT, secured
 from dpstudy.config.new_methods import check_method
 from dpstudy.config.public_points import reads_public
 from dpstudy.core.entry_points import name_module
@@ -138,7 +138,8 @@ def checked(name: str, values: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
         method = CheckedMethod(name, module, parameters, problem, beside if reads_public(options) else {})
         for check in CHECKS:
             yield _outcome(f"{title}: {check.__name__}", functools.partial(check, method))
-        yield _outcome(f"{title}: sensitivity of exact sums", functools.partial(CHECKS[0], secured(method)))
+        for check in EXACT:
+            yield _outcome(f"{title}: {check.__name__} of exact sums", functools.partial(check, secured(method)))
         facts, layout = setting | {"delta": str(DELTA)}, Layout(shape, CLASSES, setting["positives"] > 1)
         for noise in ("seeded", "secure"):
             made = functools.partial(_replayed, options, facts, noise, layout)
