@@ -241,9 +241,13 @@ def test_who_may_read_it_stays(folder, tmp_path):
 def test_the_total_of_a_folder_has_what_others_spent(folder, tmp_path):
     folder("one").record("a", "a/b/c/eps=1", 0, LEDGER, "r1")
     folder("two").record("a", "a/b/c/eps=1", 0, LEDGER, "r1")
+    folder("one").record("hiv-ward", "hiv-ward/b/c/eps=1", 0, LEDGER, "r2")
+    folder("two").record("before", "before/b/c/eps=1", 0, LEDGER, "r3")
     for name, content in (("ledger", LEDGER), ("run", {"seeds": [0]})):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     cells = [{"dataset": "a", "ledger": str(tmp_path / "ledger.json"), "run": str(tmp_path / "run.json")}]
     write_totals(cells, {"a": "1e-5"}, str(tmp_path / "total.json"), folder("two"), {"a": "r1"})
-    spent = json.loads((tmp_path / "total.json").read_text())["datasets"]["a"]["spent"]
+    found = json.loads((tmp_path / "total.json").read_text())
+    assert found["others"].keys() == {"before"}, "what other folders learned from is not this one's to publish"
+    spent = found["datasets"]["a"]["spent"]
     assert spent["seeds"] == 2 and spent["epsilon"] == pytest.approx(cost(2), rel=1e-6)

@@ -31,30 +31,28 @@ def write_totals(
     Args:
         cells: {"dataset", "ledger" (path), "run" (path)} of each cell.
         deltas: data set -> its delta.
-        path: of the JSON to write; records of the book that no cell of this study learns from stand under "others".
+        path: of the JSON to write; records that this folder's cells learned from, but none of this study, stand under
+            "others".
         spent: where trainings with secure noise are written down, those of other folders among them.
         records: data set -> which records it has (locations.records_of).
     """
-    book, known = spent.everywhere() if spent else [], records or {}
-    datasets, mine = {}, set()
+    book, known, datasets = spent.everywhere() if spent else [], records or {}, {}
     read: dict[str, list[tuple[dict, int]]] = {name: [] for name in deltas}
     for cell in cells:
         read[cell["dataset"]].append((read_json(cell["ledger"]), len(read_json(cell["run"])["seeds"])))
     for name, delta in deltas.items():
         ledgers = read[name]
-        past = [place for place, entry in enumerate(book) if about(entry, name, known.get(name))]
         if ledgers:
-            mine.update(past)
             whom = Protected.of_ledger(ledgers[0][0])
-            entries = [book[place] for place in past]
+            entries = [entry for entry in book if about(entry, name, known.get(name))]
             alike = [other for other in read if other != name and read[other] and _alike(other, name, known)]
             datasets[name] = total(ledgers, float(delta)) | {"unit": whom.unit} | _spent(entries, float(delta), whom)
             if alike:
                 every = [*ledgers, *(counted_ledger for other in alike for counted_ledger in read[other])]
                 datasets[name]["together"] = {"with": alike} | _counted(every, float(delta), whom)
     others = defaultdict(list)
-    for place, entry in enumerate(book):
-        if place not in mine:
+    for entry in spent.trainings() if spent else ():  # the names of other folders' data are not this one's to publish
+        if not any(about(entry, name, known.get(name)) for name in datasets):
             others[entry["dataset"]].append(entry)
     write_json(path, {"datasets": datasets, "others": {name: _alone(entries) for name, entries in others.items()}})
 
