@@ -23,6 +23,9 @@ def test_a_new_number_stands_in_the_place_of_the_old_one():
     other, later = replace(ROW, study="a"), replace(ROW, entry="sgd")
     again = replace(ROW, mean=99.0, commit="another")
     assert merged([ROW, later], [other, again]) == [other, again, later]
+    assert merged([ROW], [replace(ROW, commit="")]) == [ROW], "its code is of the same commit as before"
+    anew = replace(ROW, commit="", library="other code")
+    assert merged([ROW], [anew]) == [anew]
 
 
 @pytest.mark.parametrize(

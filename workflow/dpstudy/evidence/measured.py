@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 
 from dpstudy.core.errors import StudyError
 from dpstudy.evaluation.csv_file import write_csv
@@ -89,8 +89,15 @@ def read(path: str | os.PathLike = MEASURED) -> list[Measured]:
 
 
 def merged(old: Iterable[Measured], new: Iterable[Measured]) -> list[Measured]:
-    """The old and new lines in order of their studies' names; a new line replaces an old one with the same key."""
-    rows = {row.key: row for row in (*old, *new)}
+    """The old and new lines in order of their studies' names; a new line replaces an old one with the same key.
+
+    Of a cell recorded again, whose code the recording clone no longer has, the commit is still known.
+    """
+    rows = {row.key: row for row in old}
+    for row in new:
+        before = rows.get(row.key, row)
+        known = before.commit if before.library == row.library else ""
+        rows[row.key] = replace(row, commit=row.commit or known)
     return sorted(rows.values(), key=lambda row: row.study)  # stable: the cells keep the order of their study
 
 
