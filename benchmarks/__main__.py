@@ -35,6 +35,7 @@ BENCHMARKS = {
     "families": "families",
     "pictures": "pictures",
     "leaks": "leaks",
+    "groups": "groups",
 }
 LONG = {  # only when named
     *(
@@ -60,6 +61,7 @@ LONG = {  # only when named
         "families",
         "pictures",
         "leaks",
+        "groups",
     )
 }
 ROWS = ("intervals", "stream", "smoothing", "attack", "exact", "accountant", "gpu", "leaks")  # take --rows

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, OPEN, PRINTED
+from dpstudy.tables.claims import de2022_privacy
+from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, MEASUREMENT, OPEN, PRINTED
 from dpstudy.tables.claims.grid import Value
 from dpstudy.tables.claims.scores import Run, Scores
 from tests.scenarios.claims.agreeing_de2022 import FUNCTIONS, evidence
@@ -85,6 +86,32 @@ def test_a_lead_that_so_few_models_have_by_chance_decides_nothing():
     for lead, verdict in ((0.02, HOLDS), (-0.02, OPEN)):
         clear = attacked(100, 1.0, 0.3, distances=(0.4 + beyond + lead, 0.4), pilot=50)
         assert judged(BLANK, Scores({}, [clear])).verdict == verdict
+
+
+def test_one_lead_among_several_settings_is_what_chance_gives():
+    beyond = 2 * (2 / (math.pi * 50)) ** 0.5
+    clear = attacked(100, 1.0, 0.3, distances=(0.42 + beyond, 0.4), pilot=50)  # at rate 1; at rate 2 half of that
+    small = attacked(100, 4.0, 0.3, distances=(0.42, 0.4), pilot=50)
+    found = judged(BLANK, Scores({}, [clear, small]))
+    assert found.verdict == OPEN and "at 4 of 4 settings of phase I, beyond chance at 1," in found.here
+    both = [clear, dataclasses.replace(clear, epsilon=4.0)]
+    assert judged(BLANK, Scores({}, both)).verdict == HOLDS
+
+
+def test_bounds_that_cannot_differ_by_more_than_what_is_tolerated_decide_nothing():
+    runs = [attacked(100, 1.0, 0.098), attacked(100, 1.0, 0.064, "audit-copies", multiplicity=16)]
+    found = judged(COPIES, Scores({}, runs))
+    assert (found.verdict, found.decided_by) == (OPEN, "") and "0.098 without, 0.064 with K = 16" in found.here
+    runs = [attacked(100, 1.0, 0.36), attacked(100, 1.0, 0.4, "audit-copies", multiplicity=16)]
+    assert judged(COPIES, Scores({}, runs)).verdict == HOLDS
+
+
+def test_groups_that_privacy_costs_more_bear_out_the_warning(monkeypatch):
+    rows = [{"class": "coat", "epsilon": "1", "more": "10.0", "error": "2.0"}]
+    for more, verdict in (("10.0", HOLDS), ("3.0", OPEN), ("-10.0", FAILS)):
+        monkeypatch.setattr(de2022_privacy, "published_rows", lambda *_, more=more: [rows[0] | {"more": more}])
+        found = judged("fairness", Scores({}, []))
+        assert (found.verdict, found.decided_by) == (verdict, MEASUREMENT if verdict != OPEN else "")
 
 
 def test_copies_that_change_the_bound_contradict():

@@ -79,6 +79,7 @@ def test_verdicts_on_the_printed_numbers_alone():
         ("A.2", COMPUTED),
         ("2.2; A", COMPUTED),
         ("2.2", COMPUTED),
+        ("6", MEASUREMENT),
     ]
     assert all(finding.here for _, finding in judged if finding.verdict == OPEN)
 

@@ -309,6 +309,23 @@ def test_no_difference_is_formed_with_a_bound():
     assert average([Value(1.0, 0.3), Value(3.0, 0.4)]) == Value(2.0, 0.25)
 
 
+@pytest.mark.parametrize(
+    ("difference", "error", "counts"),
+    [
+        (-0.5, 0.1, (1, 0, 0)),  # within a point, which would be seen
+        (-0.9, 0.4, (1, 0, 0)),
+        (-0.5, 0.6, (0, 1, 0)),  # two standard errors, 1.2, could hide a point
+        (5.0, 0.6, (1, 0, 0)),  # but not six
+        (-1.2, 0.4, (0, 1, 0)),  # further below, not beyond chance
+        (-2.0, 0.4, (0, 0, 1)),
+        (-0.5, None, (0, 1, 0)),
+    ],
+)
+def test_what_noise_would_hide_is_no_support(difference, error, counts):
+    part = Part.of("no more than 1 point below", [("x", Value(80.0 + difference, error), Value(80.0))], margin=1.0)
+    assert (part.wins, part.ties, len(part.losses)) == counts
+
+
 def test_one_contradiction_in_ten_is_tolerated():
     def verdict(wins, ties, losses):
         return Part("", wins, ties, ["x"] * losses).verdict

@@ -159,7 +159,6 @@ def test_noise_that_costs_much_at_a_low_rate_contradicts_convergence():
         ("batch_sizes", "cnn-batches", {"entry": "-0.2"}, -2.0),
         ("close_to_the_limit", "linear", {}, -8.0),
         ("random_features", "random-patches", {"entry": "many", "epsilon": 3.0}, 25.0),
-        ("random_features", "linear", {"dataset": "MNIST", "epsilon": 3.0}, -45.0),
         ("more_data", "linear", {"n": 550_000}, 10.0),
         ("more_data", "cnn", {"n": 100_000}, 10.0),
         ("features_help_networks", "scatter-cnn", {"dataset": "Fashion-MNIST"}, -5.0),
@@ -200,7 +199,7 @@ def test_an_accuracy_passed_for_sure_beyond_the_earlier_budget_alone_decides_not
 def test_shuffled_batches_are_compared_with_the_paper_s_margin():
     found = FUNCTIONS["poisson_and_shuffle"](evidence(as_the_paper_says()))
     assert "no more than 0.2 points below shuffled batches: 12 of 12 for" in found.here
-    assert found.printed.startswith("As printed it holds") and "6 of 6 for" in found.printed
+    assert found.printed.startswith("As printed it holds") and "5 of 6 for, 1 ties" in found.printed
 
 
 def with_training_accuracy(scores, ahead):

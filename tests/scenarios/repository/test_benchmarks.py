@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import gpu, leaks
+from benchmarks import gpu, groups, leaks
 from benchmarks.intervals import Case, measured
 from dpstudy.auditing.membership import area_under_curve
 
@@ -46,3 +46,17 @@ def test_the_attacked_record_lies_in_a_direction_that_no_other_has():
     assert np.array_equal(with_it[1:], without) and np.array_equal(labels[1:], others)
     assert with_it[0, -1] == 1 and not without[:, -1].any()
     assert np.linalg.norm(with_it, axis=1) == pytest.approx(np.ones(len(with_it)), abs=1e-6)
+
+
+def test_a_tenth_of_one_class_is_left_and_the_others_whole():
+    labels = np.arange(1000) % 10
+    kept = groups.thinned(labels, 3)
+    assert np.bincount(labels[kept]).tolist() == [100, 100, 100, 10, *6 * [100]]
+
+
+def test_accuracy_of_the_rare_class_and_the_mean_of_the_others():
+    labels = np.arange(2000) % 10
+    features = np.eye(10, dtype=np.float32)[labels]
+    wrong = np.where(labels == 4, 5, labels)  # in the test records every 4 looks like a 5
+    found = groups.accuracies([features, labels], [np.eye(10, dtype=np.float32)[wrong], labels], 4, float("inf"), 0)
+    assert found.tolist() == [0.0, 100.0]

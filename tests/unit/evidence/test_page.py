@@ -22,6 +22,12 @@ def test_the_page_counts_every_label_and_shows_what_differs():
     text = told(ours)
     assert "| tramer2021 | 1 |  |  |  | 15 | 13 | 29 |\n| all | 1 |  |  |  | 15 | 13 | 29 |\n" in text
     assert "## What differs\n\nNothing." in text
+    assert "leaves out 0" not in text
+    text = told(replace(ours, mean=99.6, low=99.4, high=99.8))  # 0.9 more, by 0.2 perhaps more than one point
+    assert (
+        "## What differs\n\nNothing.\n\nConsistent, though the interval leaves out 0: tramer2021 Table 1 +0.9 ± 0.2"
+        in text
+    )
     text = told(replace(ours, mean=90.0, low=89.8, high=90.2))
     assert "| all |  |  | 1 |  | 15 | 13 | 29 |\n" in text
     assert (
@@ -32,7 +38,13 @@ def test_the_page_counts_every_label_and_shows_what_differs():
 def test_the_file_beside_it_has_each_number(tmp_path, monkeypatch):
     monkeypatch.setattr(page, "shipped_studies", list)
     counts, verdicts = page.write([], [], tmp_path / "evidence.md")
-    assert verdicts.total() == 150 and "## The claims" in (tmp_path / "evidence.md").read_text(encoding="utf-8")
+    text = (tmp_path / "evidence.md").read_text(encoding="utf-8")
+    assert verdicts.total() == 150 and "## The claims" in text
+    by_kind = [line.split(" | ")[1:] for line in text.splitlines() if line.startswith(("| full", "| the printed numb"))]
+    with open(tmp_path / "claims.csv", encoding="utf-8", newline="") as file:
+        printed = [row["verdict"] for row in csv.DictReader(file) if row["kind"] == "the printed numbers"]
+    counts_by_verdict = [str(printed.count(verdict)) for verdict in ("holds", "does not hold")]
+    assert by_kind == [["", " |"], [counts_by_verdict[0], f"{counts_by_verdict[1]} |"]]
     with open(tmp_path / "evidence.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 873 == counts.total() and all(row["label"] for row in rows)

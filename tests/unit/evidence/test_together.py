@@ -51,6 +51,12 @@ def test_a_claim_about_several_data_sets_is_judged_on_all_of_them():
     assert (pooled.verdict, pooled.by, pooled.numbers) == (both.verdict, "s, f", both.numbers)
 
 
+def test_a_study_without_which_the_numbers_are_the_same_is_not_named():
+    mnist, fashion = [line("s", "linear", "2", 98.6)], [line("f", "linear", "3", 89.0), line("f", "cnn", "3", 88.0)]
+    (on_mnist,) = of(judged_together(studies(), mnist + fashion), PATE)
+    assert (on_mnist.study, on_mnist.kind) == ("s", "full")
+
+
 def test_areas_under_curves_are_compared_in_percent():
     area = replace(line("s", "linear", "3", 0.99, std=0.01), metric="auc")
     assert together._documents(area)[1] == Value(99.0, pytest.approx(1 / 5**0.5))

@@ -65,6 +65,10 @@ def test_every_claim_has_a_verdict_by_what_is_known():
     )
     assert verdict_on(ties).verdict == OPEN and (verdict_on(ties).by, verdict_on(ties).numbers) == ("d", ties.numbers)
     assert verdict_on(ties, one()) == verdict_on(one())  # what decides comes first
+    open_too = Verdict(*one().key[:2], "e", OPEN, "1 ties; undecided.", "reduced", "a tenth", "2026-11-27", 9)
+    beside = verdict_on(one(), open_too)  # as near to the paper's: it decides nothing, and is told
+    assert (beside.verdict, beside.kind) == (HOLDS, "reduced") and "e: 1 ties; undecided." in beside.numbers
+    assert verdict_on(open_too).kind == "" and verdict_on(full, open_too) == verdict_on(full)
     again = Verdict(*one().key[:2], "c", HOLDS, "99 and 98.", "full", "", "2026-11-27", 9)
     assert verdict_on(full, again).verdict == MIXED and verdict_on(full, again).numbers.startswith("b: 97 and 98.")
 

@@ -3,26 +3,28 @@
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from pathlib import Path
+from textwrap import fill
 
 from dpstudy.core.files import atomic
 from dpstudy.evaluation.csv_file import write_csv
 from dpstudy.evidence import goals
-from dpstudy.evidence.labels import DIFFERS, LABELS, NEEDS, NOT_COMPARABLE, Label, labels
+from dpstudy.evidence.labels import CONSISTENT, DIFFERS, LABELS, NEEDS, NOT_COMPARABLE, Label, labels
 from dpstudy.evidence.markdown import table
-from dpstudy.evidence.measured import Measured
+from dpstudy.evidence.measured import KINDS, Measured
 from dpstudy.evidence.page_tables import renew
 from dpstudy.evidence.printed import places
 from dpstudy.evidence.record import shipped_studies
 from dpstudy.evidence.together import judged_together
 from dpstudy.evidence.verdicts import MIXED, Pooled, Verdict, pool
 from dpstudy.provenance.code import WORKFLOW
-from dpstudy.tables.claims.finding import FAILS, HOLDS, OPEN
+from dpstudy.tables.claims.finding import COMPUTED, FAILS, HOLDS, MEASUREMENT, OPEN, PRINTED
 from dpstudy.tables.grouping import by_key
 from dpstudy.tables.published import all_lines
 
 _VERDICTS = (HOLDS, FAILS, MIXED, OPEN)
+_DECIDING = (*KINDS, MEASUREMENT, PRINTED, COMPUTED)
 PAGE = WORKFLOW.parent / "docs" / "evidence.md"
 _HEAD = """\
 # Evidence: what became of each printed number
@@ -33,8 +35,8 @@ _HEAD = """\
 *reproduced*: at least three seeds, and the 95 % interval of the difference within ± 1 point. *consistent*: that
 interval reaches into ± 1 point. *differs*: it does not. *not comparable*: ours is reduced, or stands in for
 what is not to be had. *needs*: we have no number, for want of what is named. *cited*: the paper quotes somebody
-else. An interval counts seeds, test records and the printed deviation, where there is one. The noise is the
-printed one where that is said; else ours certifies the printed ε.
+else. An interval counts seeds, test records and the printed deviation, where there is one. Each says whether the
+noise is the printed one or certifies the printed ε.
 
 """
 _COLUMNS = ("paper", "table", "dataset", "pretraining", "model", "method", "epochs", "epsilon", "metric", "statistic")
@@ -59,7 +61,7 @@ def write(
     write_csv(Path(page).with_suffix(".csv"), ("line", *_COLUMNS, *_OURS), numbers)
     renew(Path(page).parent, studies, measured)
     goals.write(measured, Path(page).with_name("goals.md"))
-    write_csv(Path(page).with_name("claims.csv"), ("paper", "claim", "verdict", "by", "numbers"), map(astuple, pooled))
+    write_csv(Path(page).with_name("claims.csv"), tuple(field.name for field in fields(Pooled)), map(astuple, pooled))
     return Counter(label.name for label in label_by_line.values()), Counter(one.verdict for one in pooled)
 
 
@@ -78,11 +80,25 @@ def text(lines: Mapping[int, Mapping[str, str]], found: Mapping[int, Label]) -> 
         + table(("paper", *LABELS, "printed"), counts)
         + "\n## What differs\n\n"
         + table(("paper", "table", "of", "ε", "printed", "ours", "label", "study"), beside, "Nothing.\n")
+        + _within(lines, found)
         + "\n## What is not comparable\n\n"
         + table(("paper", "numbers", "ours"), _by_number(apart), "Nothing yet.\n")
         + "\n## What the others need\n\n"
         + table(("paper", "numbers", "needs"), _by_number(needs))
     )
+
+
+def _within(lines: Mapping[int, Mapping[str, str]], found: Mapping[int, Label]) -> str:
+    """What differs by more than its interval, and yet may differ by no more than the margin."""
+    known = [(lines[number], label) for number, label in found.items() if label.name == CONSISTENT and label.row]
+    apart = [
+        f"{printed['paper']} Table {printed['table']} {label.text.partition(' at ')[0].partition(' without')[0]}"
+        for printed, label in known
+        if label.row and label.row.low and label.row.high and printed["value"]
+        if not label.row.low <= float(printed["value"]) <= label.row.high
+    ]
+    sentence = fill(f"Consistent, though the interval leaves out 0: {', '.join(apart)}.", 110)
+    return f"\n{sentence}\n" if apart else ""
 
 
 def _counted(counts: Counter, names: Sequence[str]) -> list[str]:
@@ -95,13 +111,20 @@ def _by_number(counts: Counter) -> list[tuple[str, str, str]]:
 
 def _claims(pooled: Sequence[Pooled]) -> str:
     by_paper = by_key(pooled, lambda one: one.paper)
-    counts = [(name, *_counted(Counter(one.verdict for one in of), _VERDICTS)) for name, of in by_paper.items()]
+    found = [verdict for verdict in _VERDICTS if verdict != MIXED or any(one.verdict == MIXED for one in pooled)]
+    counts = [(name, *_counted(Counter(one.verdict for one in of), found)) for name, of in by_paper.items()]
+    of_kind = [
+        (kind, *_counted(Counter(one.verdict for one in pooled if one.kind == kind), found[:-1])) for kind in _DECIDING
+    ]
     return (
         "\n## The claims\n\nBy the cells of recorded studies where some decide a claim, those at full size, all at "
         "once, before others;\nelse by the printed numbers, which contradict a claim sooner than they confirm it, or "
         "by computation or a measurement.\nWhere noise leaves a comparison open, it contradicts if our mean "
         "difference, and three standard errors, are less than\nhalf of the least that the paper prints. "
-        "[claims.csv](claims.csv) has each with its numbers.\n\n" + table(("paper", *_VERDICTS), counts)
+        "[claims.csv](claims.csv) has each with its numbers.\n\n"
+        + table(("paper", *found), counts)
+        + "\n"
+        + table(("decided by", *found[:-1]), of_kind)
     )
 
 

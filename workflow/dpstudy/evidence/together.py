@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -83,10 +84,24 @@ def _value(line: Measured) -> Value:
     return Value(scale * line.mean, scale * line.std / math.sqrt(line.seeds) if line.seeds > 1 else None)
 
 
-def _of_roles(paper: str, study: str, kind: str, pairs: Sequence[tuple[Run, Measured]]) -> Iterator[Verdict]:
-    names = study or ", ".join(dict.fromkeys(line.study for _, line in pairs))
-    evidence = evidence_of(paper, [run for run, _ in pairs])
-    return _verdicts(paper, names, kind, evidence, [line for _, line in pairs])
+def _of_roles(paper: str, study: str, kind: str, pairs: Sequence[tuple[Run, Measured]]) -> list[Verdict]:
+    """Of several studies together those are named without which the numbers would be others."""
+
+    def of(name: str, kept: Sequence[tuple[Run, Measured]]) -> list[Verdict]:
+        evidence = evidence_of(paper, [run for run, _ in kept])
+        return list(_verdicts(paper, name, kind, evidence, [line for _, line in kept]))
+
+    names = list(dict.fromkeys(line.study for _, line in pairs))
+    if len(names) == 1:
+        return of(study or names[0], pairs)
+    without = {
+        name: {one.claim: one.numbers for one in of(name, [pair for pair in pairs if pair[1].study != name])}
+        for name in names
+    }
+    return [
+        replace(one, study=", ".join([n for n in names if without[n].get(one.claim) != one.numbers] or names))
+        for one in of("", pairs)
+    ]
 
 
 def _of_methods(study: Mapping, lines: Sequence[Measured], specs: dict[tuple[str, str], Mapping]) -> Iterator[Verdict]:

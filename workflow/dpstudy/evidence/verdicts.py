@@ -14,7 +14,7 @@ from dpstudy.plan import paths
 from dpstudy.plan.documents import Names, claims_table, files_of, names_of_claims
 from dpstudy.plan.targets import axes
 from dpstudy.report.claims import REFERENCES, judge_paper
-from dpstudy.tables.claims.finding import CELLS, FAILS, HOLDS, MEASUREMENT, OPEN, PRINTED, UNDECIDED
+from dpstudy.tables.claims.finding import CELLS, COMPUTED, FAILS, HOLDS, MEASUREMENT, OPEN, PRINTED, UNDECIDED
 from dpstudy.tables.claims.judge import chosen, printed_claim
 from dpstudy.tables.grouping import by_key
 from dpstudy.tables.results import Results
@@ -56,11 +56,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Pooled:
-    """The verdict on a claim over all studies: HOLDS, FAILS, MIXED or OPEN, what decided it, and the numbers."""
+    """The verdict on a claim over all studies: HOLDS, FAILS, MIXED or OPEN, what decided it, and the numbers.
+
+    `kind` is that of the cells, else what decided it; "" where nothing did.
+    """
 
     paper: str
     claim: str
     verdict: str
+    kind: str
     by: str
     numbers: str
 
@@ -189,11 +193,11 @@ def pool(verdicts: Sequence[Verdict], together: Sequence[Verdict] = ()) -> list[
             known = known or (compared if verdict == OPEN else [])
             if known:
                 nearest = min(known, key=lambda one: KINDS.index(one.kind)).kind
-                pooled.append(_of_cells(paper, claim, [one for one in known if one.kind == nearest]))
+                pooled.append(_of_cells(paper, claim, [one for one in compared if one.kind == nearest]))
                 continue
             by = decided_by.partition("(")[2].rstrip(")") if verdict != OPEN else ""
-            numbers = f"{printed} {here}" if by == MEASUREMENT else printed if by else here
-            pooled.append(Pooled(paper, claim, verdict, by, numbers))
+            numbers = f"{printed} {here}".rstrip() if by in (MEASUREMENT, COMPUTED) else printed if by else here
+            pooled.append(Pooled(paper, claim, verdict, by, by, numbers))
     return pooled
 
 
@@ -211,7 +215,10 @@ def _says_more(one: Verdict, own: Verdict | None) -> bool:
 
 
 def _of_cells(paper: str, claim: str, known: Sequence[Verdict]) -> Pooled:
-    kinds: Mapping[str, None] = dict.fromkeys(one.verdict for one in known)
+    """By those that decide; what the others of the same kind leave open stands beside."""
+    kinds: Mapping[str, None] = dict.fromkeys(sorted((one.verdict for one in known), key=lambda one: one == OPEN))
+    kinds = {one: None for one in kinds if one != OPEN} or kinds
     studies = ", ".join(one.study + ("" if one.kind == FULL else f" ({one.kind}: {one.what})") for one in known)
     numbers = " ".join(f"{one.study}: {one.numbers}" if len(known) > 1 else one.numbers for one in known)
-    return Pooled(paper, claim, next(iter(kinds)) if len(kinds) == 1 else MIXED, studies, numbers)
+    verdict = next(iter(kinds)) if len(kinds) == 1 else MIXED
+    return Pooled(paper, claim, verdict, "" if verdict == OPEN else known[0].kind, studies, numbers)

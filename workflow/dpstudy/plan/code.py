@@ -18,7 +18,17 @@ from dpstudy.plan.sources import reader_modules
 from dpstudy.provenance.code import PACKAGE, WORKFLOW, closure, relative
 from dpstudy.provenance.hashes import library_hash, list_code
 from dpstudy.schema.methods import method_schema
-from dpstudy.tables.published import ARCHITECTURES, CLAIMS, DISTANCES, HYPERPARAMETERS, LEAKS, RESULTS, ROLES, TIMINGS
+from dpstudy.tables.published import (
+    ARCHITECTURES,
+    CLAIMS,
+    DISTANCES,
+    GROUPS,
+    HYPERPARAMETERS,
+    LEAKS,
+    RESULTS,
+    ROLES,
+    TIMINGS,
+)
 
 
 def script_code(script: str, *modules: str) -> list[str]:
@@ -132,8 +142,8 @@ def paper_template() -> str:
 
 def published_files() -> list[str]:
     """The files of the papers' numbers and claims."""
-    files = [RESULTS, HYPERPARAMETERS, ARCHITECTURES, TIMINGS, DISTANCES, LEAKS, ROLES, *sorted(CLAIMS.glob("*.yaml"))]
-    return [relative(file) for file in files]
+    files = (RESULTS, HYPERPARAMETERS, ARCHITECTURES, TIMINGS, DISTANCES, LEAKS, GROUPS, ROLES)
+    return list(map(relative, (*files, *sorted(CLAIMS.glob("*.yaml")))))
 
 
 def searching_code(study: dict, cell: Cell) -> str | list[str]:

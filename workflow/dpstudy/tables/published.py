@@ -12,7 +12,9 @@ from dpstudy.schema.reading import check, read_yaml
 
 RESULTS = Path(__file__).parents[2] / "published" / "results.csv"
 ARCHITECTURES, HYPERPARAMETERS = (RESULTS.with_name(f"{name}.csv") for name in ("architectures", "hyperparameters"))
-TIMINGS, DISTANCES, LEAKS = (RESULTS.with_name(f"{name}.csv") for name in ("timings", "distances", "leaks"))
+TIMINGS, DISTANCES, LEAKS, GROUPS = (
+    RESULTS.with_name(f"{name}.csv") for name in ("timings", "distances", "leaks", "groups")
+)
 ROLES = RESULTS.with_name("roles.yaml")
 CLAIMS = RESULTS.with_name("claims")
 _KEYS = (

@@ -11,11 +11,23 @@ from dpstudy.privacy.events import Event
 from dpstudy.privacy.printed import lower_bound, upper_bound
 from dpstudy.privacy.published import de2022 as renyi_epsilon
 from dpstudy.tables.claims.de2022_printed import CIFAR10, CIFAR100
-from dpstudy.tables.claims.finding import CELLS, COMPUTED, PRINTED, TOLERATED, UNDECIDED, Finding, decided, undecided
-from dpstudy.tables.claims.grid import number
+from dpstudy.tables.claims.finding import (
+    CELLS,
+    COMPUTED,
+    MEASUREMENT,
+    OPEN,
+    PRINTED,
+    TOLERATED,
+    UNDECIDED,
+    Finding,
+    Part,
+    decided,
+    undecided,
+)
+from dpstudy.tables.claims.grid import Value, number
 from dpstudy.tables.claims.scores import Evidence, Run
 from dpstudy.tables.grouping import grouped
-from dpstudy.tables.published import RESULTS, published_rows
+from dpstudy.tables.published import GROUPS, RESULTS, published_rows
 
 ABOUT = 0.02  # relative difference of epsilons that still reads as the same
 _NAMES = ("table", "dataset", "pretraining", "model", "method", "epsilon", "delta")
@@ -254,7 +266,8 @@ def blank_canary(evidence: Evidence) -> Finding:
     runs = [run for run in _attacked(evidence) if run.black_box["chosen"]["canary"] != "blank"]
     here += f"; another canary was chosen at {', '.join(map(_name, runs))}" if runs else "; chosen everywhere"
     least = TOLERATED * len(leads)  # as of other comparisons
-    if max(clearly, lost) <= least:
+    by_chance = len(leads) > 2 and max(clearly, lost) == 1  # one of three or more: in over one case in twenty
+    if max(clearly, lost) <= least or by_chance:
         return undecided(f"{here}; {UNDECIDED}", printed)
     return decided(lost <= least, CELLS, printed, here)
 
@@ -264,13 +277,25 @@ def audit_with_copies(evidence: Evidence) -> Finding:
     base = _statistics(evidence, "eps_lower_bound")[_SMALL, 1.0]
     printed = f"Without augmentation the bound is {base}; the one with K = 16 is not printed"
     bounds = {(run.black_box["records"], run.epsilon): run.black_box["epsilon_lower"] for run in _attacked(evidence)}
-    texts, same = [], True
+    texts, same, found = [], True, False
     for run in _attacked(evidence, "audit-copies"):
         if (without := bounds.get((run.black_box["records"], run.epsilon))) is not None:
             bound = run.black_box["epsilon_lower"]
             copies = run.metrics["hyperparameters"].get("augmentation", {}).get("multiplicity", 1)
             texts.append(f"{_name(run)}: {without:.3f} without, {bound:.3f} with K = {copies}")
             same &= abs(bound - without) <= _UNCHANGED * run.epsilon
+            found |= max(bound, without) > _UNCHANGED * run.epsilon  # bounds below that cannot differ by more
     if not texts:
         return undecided("The study attacks no cells in the roles audit and audit-copies at one epsilon", printed)
-    return decided(same, CELLS, printed, f"{'; '.join(texts)}; a tenth of the nominal ε counts as unchanged")
+    here = f"{'; '.join(texts)}; a tenth of the nominal ε counts as unchanged"
+    return decided(same, CELLS, printed, here) if found else undecided(f"{here}; {UNDECIDED}", printed)
+
+
+def fairness(evidence: Evidence) -> Finding:
+    """Judge the warning: training with privacy can cost accuracy on groups that have few records."""
+    of = [(f"{row['class']} at ε = {row['epsilon']}", row) for row in published_rows(GROUPS, "de2022")]
+    more = [(name, Value(float(row["more"]), float(row["error"])), Value(0.0)) for name, row in of]
+    part = Part.of("What privacy costs a class of which a tenth is left, over what it costs the others", more)
+    printed = "A warning, without a measurement."
+    here = f"Linear models on features of Fashion-MNIST, DP-SGD: {part}"
+    return undecided(here, printed) if part.verdict == OPEN else Finding(part.verdict, MEASUREMENT, printed, here)

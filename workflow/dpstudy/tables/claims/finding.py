@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dpstudy.tables.claims.grid import Triples, Value, average, compare
+from dpstudy.tables.claims.grid import ROUNDING, Triples, Value, average, compare
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be decided here"
 CELLS, PRINTED, COMPUTED, MEASUREMENT = "these cells", "the printed numbers", "computation", "a measurement"
@@ -47,8 +47,9 @@ class Part:
         """Counts of comparisons (cell name, left, right); missing ones and those left open by a bound are skipped.
 
         Args:
-            margin: if given, left wins where it is at most so many points, or not significantly, below right; where its
-                error is unknown (a single seed) that remains a tie.
+            margin: if given, right wins where left is significantly further below it than so many points. Else left
+                wins where that is ruled out, or it is not further below and two standard errors are no more than the
+                margin, so that it would be seen (or there is none to see: 0). Else, as of a single seed, it is a tie.
         """
         part = cls(text)
         for name, left, right in triples:
@@ -122,8 +123,10 @@ def _not_below(left: Value, right: Value, margin: float) -> int | None:
     difference = left - right
     if difference is None:
         return None
-    below = compare(replace(left, mean=left.number + margin), right) == -1
-    return -1 if below else int(difference.error is not None)
+    sign = compare(replace(left, mean=left.number + margin), right)
+    if sign or difference.error is None or margin == 0:
+        return sign or int(difference.error is not None)
+    return int(difference.number >= -margin - ROUNDING and 2 * difference.error <= margin + ROUNDING)
 
 
 def judged(parts: Sequence[Part], missing: str = MISSING) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dpstudy.privacy.printed import upper_bound
 
-_ROUNDING = 1e-9  # printed numbers have one digit after the point: what is smaller is arithmetic, not a difference
+ROUNDING = 1e-9  # printed numbers have one digit after the point: what is smaller is arithmetic, not a difference
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,6 @@ def compare(left: Value | None, right: Value | None) -> int | None:
             return -1
         return None
     difference, error = left.mean - right.mean, _pooled([left, right])
-    if error is None or abs(difference) <= 2 * error + _ROUNDING:
+    if error is None or abs(difference) <= 2 * error + ROUNDING:
         return 0
     return 1 if difference > 0 else -1
