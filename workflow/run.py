@@ -46,6 +46,7 @@ SLURM_JOB = "SLURM_JOB_ID"
 PATIENCE_SECONDS = 2  # for a run that was killed just now
 LAST_WORDS_SECONDS = 20  # for its jobs
 QUEUE_SECONDS = 10  # until SLURM is asked again
+SILENCE_SECONDS = 300  # that SLURM may be away
 LEAST_BYTES = 1 << 17  # that Snakemake needs for notes of its own
 FULL = "the disk is full; free some space and run the same command again"
 READ_ONLY = "results: cannot be written to, the disk is read-only; mount it for writing and run the same command again"
@@ -131,7 +132,8 @@ def clear_dead_run(arguments: list[str]) -> None:
     for process in psutil.wait_procs(here("snakemake"), PATIENCE_SECONDS)[1]:
         raise RefusedError(f"this folder is in use by process {process.pid}; wait for it, or stop it, then try again")
     host, _, job = (*RUN.read_text().split(), *3 * [""])[:3]
-    ended = job and queued is not None and job not in queued
+    # SLURM queues a controller again under its number, perhaps on another node: its earlier life is over.
+    ended = job and (job == os.environ.get(SLURM_JOB) or (queued is not None and job not in queued))
     if host not in ("", socket.gethostname()) and not ended:
         raise RefusedError(
             f"this folder is in use by a run on the machine {host!r}, which cannot be seen from here; "
@@ -150,9 +152,27 @@ def clear_dead_run(arguments: list[str]) -> None:
 
 
 def wait_for_jobs() -> None:
-    """Wait for jobs in SLURM's queue that a run left behind, whose results are kept."""
+    """Wait for jobs in SLURM's queue that a run left behind, whose results are kept.
+
+    Raises:
+        RefusedError: SLURM, which had named some, answers no more: they may be at work still.
+    """
     announced: list[str] = []
-    while left := [number for number in slurm_jobs() or () if number != os.environ.get(SLURM_JOB)]:
+    silent = 0.0  # since when SLURM does not answer
+    while True:
+        queued = slurm_jobs()
+        if queued is None and announced:
+            silent = silent or time.monotonic()
+            if time.monotonic() - silent > SILENCE_SECONDS:
+                raise RefusedError(
+                    "SLURM does not answer any more, and jobs of an earlier run may be at work: "
+                    f"{' '.join(announced)}; try again once it answers"
+                )
+            time.sleep(QUEUE_SECONDS)
+            continue
+        silent, left = 0.0, [number for number in queued or () if number != os.environ.get(SLURM_JOB)]
+        if not left:
+            return
         if left != announced:
             print(
                 f"dpstudy: waiting for jobs that an earlier run left in SLURM's queue: {' '.join(left)}; what they "

@@ -5,6 +5,8 @@ import socket
 import subprocess
 import sys
 
+import pytest
+
 import run
 
 
@@ -41,3 +43,20 @@ def test_what_a_dead_run_had_begun_to_write_is_removed_folders_too(tmp_path):
     run.remove_half_written(str(tmp_path))
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["run.json"]
     assert not list(tmp_path.rglob(".*.tmp"))
+
+
+def test_jobs_are_waited_for_while_slurm_does_not_answer(monkeypatch):
+    """One failed squeue among many is no sign that they have ended: what they write must not be removed."""
+    answers = iter([["12"], None, None, ["12"], None, []])
+    slept = []
+    monkeypatch.setattr(run, "slurm_jobs", lambda: next(answers))
+    monkeypatch.setattr(run.time, "sleep", slept.append)
+    run.wait_for_jobs()
+    assert len(slept) == 5 and next(answers, "none left") == "none left"
+    monkeypatch.setattr(run, "slurm_jobs", lambda: None)
+    run.wait_for_jobs()  # no SLURM here
+    answers = iter([["12"]])
+    monkeypatch.setattr(run, "slurm_jobs", lambda: next(answers, None))
+    monkeypatch.setattr(run.time, "monotonic", iter(range(0, 10_000, 100)).__next__)
+    with pytest.raises(run.RefusedError, match="jobs of an earlier run may be at work: 12; try again"):
+        run.wait_for_jobs()

@@ -27,7 +27,7 @@ def pretend_queue(study, tmp_path, *jobs):
     """A squeue that knows these jobs of the study's folder, and one of another; returns PATH."""
     squeue = tmp_path / "bin" / "squeue"
     squeue.parent.mkdir(exist_ok=True)
-    lines = [*(f"{job}|{study.path}" for job in jobs), "7|/somewhere/else"]
+    lines = [*(f"{job}|{study.path}|None" for job in jobs), "7|/somewhere/else|None", f"8|{study.path}|Dependency"]
     squeue.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
     squeue.chmod(0o755)
     return f"{squeue.parent}:{os.environ['PATH']}"
@@ -62,6 +62,10 @@ def test_a_controller_on_another_node_is_known_to_have_ended(study, tmp_path):
     assert result.returncode == 1 and "a run on the machine 'elsewhere'" in result.stderr
     leave_a_lock(study, "elsewhere 12 7\n")
     result = run_py(study, PATH=path)
+    assert result.returncode == 0 and "clearing the lock" in result.stdout, result.stdout + result.stderr
+    path = pretend_queue(study, tmp_path, 7)  # SLURM has sent it again, under its number
+    leave_a_lock(study, "elsewhere 12 7\n")
+    result = run_py(study, PATH=path, SLURM_JOB_ID="7")
     assert result.returncode == 0 and "clearing the lock" in result.stdout, result.stdout + result.stderr
 
 

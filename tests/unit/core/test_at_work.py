@@ -23,7 +23,7 @@ def test_processes_are_told_by_their_folder_their_program_and_an_argument(tmp_pa
 
 
 def test_jobs_of_other_folders_are_not_waited_for(tmp_path, monkeypatch):
-    text = f"7|{tmp_path}\n8|{tmp_path / 'other'}\n"
+    text = f"7|{tmp_path}|None\n8|{tmp_path / 'other'}|None\n9|{tmp_path}|Dependency\n"  # 9 waits for the end of 7
     monkeypatch.setattr(at_work.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=text))
     assert slurm_jobs(tmp_path) == ["7"]
 

@@ -43,14 +43,17 @@ def runs(command: list[str], program: str) -> bool:
 def slurm_jobs(folder: str | Path = "") -> list[str] | None:
     """The numbers of a folder's jobs in SLURM's queue; None where that cannot be known.
 
+    Jobs that wait for the end of others (`sbatch --dependency`) are not at work: they may wait for who asks.
+
     Args:
         folder: the current one where left out.
     """
-    command = ["squeue", "--noheader", "--me", "--format=%i|%Z"]
+    command = ["squeue", "--noheader", "--me", "--format=%i|%Z|%r"]
     try:
         asked = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):  # no SLURM here, or it does not answer
         return None
     place = str(Path(folder).resolve())
-    lines = (line.partition("|") for line in asked.stdout.splitlines())
-    return [number for number, _, folder_of in lines if folder_of == place]
+    lines = (re.fullmatch(r"([^|]*)\|(.*)\|([^|]*)", line) for line in asked.stdout.splitlines())
+    found = (line.groups() for line in lines if line)
+    return [number for number, folder_of, reason in found if folder_of == place and reason != "Dependency"]

@@ -364,7 +364,13 @@ class Spending:
             with contextlib.ExitStack() as locks:
                 for book in self.shared:  # always in the same order, so that no two processes wait for each other
                     locks.enter_context(book.locked())
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                except OSError as error:
+                    raise StudyError(
+                        f"{self.path}: cannot be locked ({error.strerror}), and two that spend at once could miss each "
+                        "other; put the results on a disk with locks (flock)"
+                    ) from None
                 yield
         finally:
             os.close(lock)
