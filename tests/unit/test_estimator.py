@@ -52,6 +52,7 @@ def test_classes_that_were_read_off_the_labels_are_told():
     [
         ({"epsilon": 1}, "give delta, well below 1/n, such as delta=0.0001"),
         ({"epsilon": 1, "delta": 1e-4, "classes": ["a", "b"]}, "label 'd' is none of `classes`"),
+        ({"epsilon": 1, "delta": 1e-4, "options": {"classes": 4}}, "name the classes, classes="),
         ({"epsilon": 1, "delta": 1e-4, "options": {"stepps": 3}}, "unknown hyper-parameter 'stepps'"),
     ],
 )

@@ -81,6 +81,8 @@ class DPClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise ValueError("Classifier can't train when only one class is present.")
         given = dict(self.options or {})
+        if "classes" in given:  # a number of them, while which they are would be read off the private labels
+            raise StudyError("DPClassifier: name the classes, classes=[...], in the place of options={'classes': ...}")
         if self.classes is not None:
             given["classes"] = len(self.classes_)
         done = fit(

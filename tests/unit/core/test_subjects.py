@@ -33,6 +33,7 @@ NOBODY = [
     ),
     *("ANONYMIZED", "Anon", "ANONYMOUS^PATIENT", "De-identified", "REMOVED", "[redacted]", "XXX", "xxxx^XXXX"),
     *("-99", "-999.0", "nil", "(blank)", "TBD", "no id", "no-name"),
+    *("Unknown^Patient", "patient unknown", "ANON^ANON", "Patient^Anonymous", "no patient", "id: unknown", "entfällt"),
 ]
 SOMEBODY = [
     "0",
@@ -52,6 +53,10 @@ SOMEBODY = [
     "xx",
     "ANON-17",
     "x?",
+    "Patient^Anna",
+    "patient 7",
+    "Na^Li",
+    "case",
     "#17",
     "#A!7",
     "ND",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dpstudy.config.locations import records_of
-from dpstudy.plan import sources
+from dpstudy.plan import outside, sources
 from dpstudy.plan.outside import (
     FLOOR_CHOSEN,
     IMAGENET_SCALED,
@@ -179,6 +179,8 @@ def test_each_part_of_joined_features_has_its_sentence():
     ("reader", "options", "told"),
     [
         ("imagenet", {"extractor": "pixels", "scaling": "imagenet"}, True),
+        ("imagenet", {"extractor": "backbone", "backbone": "timm", "scaling": "unit"}, True),
+        ("imagenet", {"extractor": "backbone", "backbone": "small", "scaling": "unit"}, False),
         ("imagenet32", {"extractor": "timm", "model": "resnet50", "scaling": "model"}, True),
         ("imagenet", {"extractor": "pixels", "scaling": "unit"}, False),
         ("imagenet", {"extractor": "timm", "model": "resnext29-cifar", "scaling": "model"}, False),
@@ -186,4 +188,36 @@ def test_each_part_of_joined_features_has_its_sentence():
     ],
 )
 def test_a_private_imagenet_that_is_scaled_by_its_own_constants_is_told(reader, options, told):
-    assert scaled_by_own({"reader": reader}, options) == ([IMAGENET_SCALED] if told else [])
+    config = {"datasets": {"d": {"reader": reader}}, "features": {"f": options}}
+    config["backbones"] = {"timm": {"architecture": "timm:resnet18", "public": "p"}, "small": {"public": "p"}}
+    assert scaled_by_own(config, "d", "f") == ([IMAGENET_SCALED] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("dedup", "weaker"),
+    [
+        ({"method": "aligned"}, ""),
+        ({"method": "aligned", "threshold": 0.9, "possible": 0.9, "margin": 0.5}, ""),
+        ({"method": "aligned", "threshold": 1, "possible": 1, "margin": 0}, "threshold 1, possible 1, margin 0"),
+        ({"method": "squares"}, ""),
+        ({"method": "squares", "threshold": 1.0}, "threshold 1"),
+    ],
+)
+def test_a_comparison_that_finds_less_than_the_default_is_told(dedup, weaker):
+    assert outside.weaker_rule(dedup) == weaker
+    config = {"public": {"p": {"matched": True}}, "dedup": {"drop": "private"} | dedup}
+    told = outside._of_public("p", config)
+    assert len(told) == bool(weaker) and all(f"({weaker}): copies of them may be" in sentence for sentence in told)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"reader": "image_table", "test_split": "public", "splits": {"test": 0.3}}, True),
+        ({"reader": "image_table", "test_split": "public", "splits": {"validation": 0.1}}, False),
+        ({"reader": "image_table", "splits": {"test": 0.3}}, False),
+        ({"reader": "mnist", "test_split": "public", "splits": {"test": 0.3}}, False),
+    ],
+)
+def test_private_records_that_are_called_public_are_told(options, told):
+    assert outside.cut_test_records(options) == ([outside.TEST_CUT] if told else [])

@@ -9,7 +9,7 @@ from dpstudy.core.text import composed, visible
 # in lower case and without punctuation, so that "N/A", "<NA>" and "n.a." are one; then "unknown" in other languages
 _NOBODY = frozenset(
     "na nan nat none null nil blank tbd tba noid noname unknown unk missing undefined notavailable notknown "
-    "notapplicable unidentified anonymous "
+    "notapplicable unidentified anonymous nopatient nosubject noperson entfällt other others "
     # what anonymisers write over a name
     "anon anonym anonymized anonymised anonymouspatient anonymizedpatient anonymisedpatient anonpatient patientanon "
     "deidentified deid deidentifiedpatient removed redacted deleted erased masked withheld suppressed "
@@ -19,6 +19,9 @@ _NOBODY = frozenset(
     "desconhecido desconhecida onbekend okänd ukendt ukjent tuntematon nieznany nieznana neznámý neznámá ismeretlen "
     "bilinmiyor неизвестно неизвестный неизвестная невідомо άγνωστο 不明 未知 알수없음 미상".split()
 )
+_ANYBODY = frozenset(
+    "patient patients subject person participant proband case name id pat the no".split()
+)  # beside these
 # missing values' codes: of pandas, what it becomes as an integer of 32 and of 64 bits, and of statistics programs
 _CODES = frozenset(("-1", "-2147483648", "-9223372036854775808", "-9", "-99", "-999", "-9999", "-99999"))
 _OF_SPREADSHEETS = re.compile(r"#.*[!?]|#N/[AVD]|#NV", re.IGNORECASE)  # #REF!, #NAME?, #WERT! and the like
@@ -57,10 +60,12 @@ def names_nobody(text: str) -> bool:
     >>> [names_nobody(text) for text in ("", " ", "-", "?", "N/A", "<NA>", "NaN", "Unknown", "-1", "0", "P-1", "Nadia")]
     [True, True, True, True, True, True, True, True, True, False, False, False]
     """
-    letters = "".join(filter(str.isalnum, composed(text))).casefold()
+    words = re.findall(r"[^\W_]+", composed(text).casefold())
+    letters = "".join(words)
     return bool(
         not letters
         or letters in _NOBODY
+        or (not _NOBODY.isdisjoint(words) and _NOBODY | _ANYBODY >= {*words})  # Unknown^Patient
         or _CROSSED_OUT.fullmatch(letters)
         or plain(text) in _CODES
         or _OF_SPREADSHEETS.fullmatch(text.strip())

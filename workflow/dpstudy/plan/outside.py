@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from dpstudy.config.origins import UNMATCHED, weights_name
 from dpstudy.data.names import LABELS, may_be_numbered
 from dpstudy.data.own import own_data, own_sources, test_is_public
+from dpstudy.dedup.rule import SQUARES_THRESHOLD, Rule
 from dpstudy.features import parts_of
 from dpstudy.plan.sources import numbered
+from dpstudy.pretraining.options import complete
 from dpstudy.privacy.ledger import FEATURES_BROUGHT
 from dpstudy.schema.methods import BENCHMARKS, method_schema
 
@@ -18,6 +20,10 @@ KEPT_NUMBERS = (
 RECORD_BY_RECORD = (
     "The unit is one record: a person with k records is protected by k times epsilon, and a larger delta, and how many "
     "records anybody has was not bounded."
+)
+TEST_CUT = (
+    "The test records are called public (test_split), but are cut at random from the private ones: what is said of "
+    "them, and what is calibrated on them, is not accounted for."
 )
 FLOOR_CHOSEN = (
     "The least variance that the data normalisation divides by is the default, the standard deviation of its noise, "
@@ -61,7 +67,7 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
     sentences += words
     if options["extractor"] == "precomputed":
         sentences.append(FEATURES_BROUGHT)
-    scaled = _scalings(options)
+    scaled = _scalings(config, features)
     if any(scaling == "cifar" or (model, scaling) == ("resnext29-cifar", "model") for model, scaling in scaled):
         sentences.append(
             "Inputs are scaled by the printed channel means and deviations of CIFAR-10's training images, which depend "
@@ -72,15 +78,29 @@ def outside_ledger(config: dict, features: str, start: str | dict | None, public
     return list(dict.fromkeys(sentences))
 
 
-def _scalings(features: dict) -> list[tuple[str | None, str]]:
-    """(model, scaling) of each part of a feature set."""
-    return [(part.get("model"), part["scaling"]) for part in parts_of(features)]
+def _scalings(config: dict, features: str) -> list[tuple[str | None, str]]:
+    """(model, scaling) of each part of a feature set; a backbone's images are scaled as those it was trained on."""
+    return [
+        (part.get("model"), complete(config["backbones"][part["backbone"]])["scaling"])
+        if "backbone" in part
+        else (part.get("model"), part["scaling"])
+        for part in parts_of(config["features"][features])
+    ]
 
 
-def scaled_by_own(dataset: dict, features: dict) -> list[str]:
+def scaled_by_own(config: dict, dataset: str, features: str) -> list[str]:
     """The ledger's sentence on inputs of a private ImageNet, as its readers bring it, scaled by its own constants."""
-    own = any(scaling in ("imagenet", "model") and model != "resnext29-cifar" for model, scaling in _scalings(features))
-    return [IMAGENET_SCALED] if own and dataset["reader"] in ("imagenet", "imagenet32") else []
+    scalings = _scalings(config, features)
+    own = any(scaling in ("imagenet", "model") and model != "resnext29-cifar" for model, scaling in scalings)
+    return [IMAGENET_SCALED] if own and config["datasets"][dataset]["reader"] in ("imagenet", "imagenet32") else []
+
+
+def cut_test_records(dataset: dict) -> list[str]:
+    """The ledger's sentence on test records that are called public, but are cut from a user's own private ones."""
+    cut = (
+        own_data(dataset["reader"]) and dataset.get("test_split") == "public" and dataset.get("splits", {}).get("test")
+    )
+    return [TEST_CUT] if cut else []
 
 
 def kept_numbers(study: dict, dataset: str) -> list[str]:
@@ -137,12 +157,28 @@ def _of_public(public: str, config: dict) -> list[str]:
             f"W{made[1:]} was trained on images of {public!r} that were chosen by comparing them with private records "
             "(de-duplication with drop: public)."
         )
+    if options["matched"] and (weaker := weaker_rule(config["dedup"])):
+        sentences.append(
+            f"{public!r} was compared with the private records by a rule that finds less than the default's "
+            f"({weaker}): copies of them may be among its images."
+        )
     if is_planted(public, config):
         sentences.append(
             f"Copies of private records were planted in {public!r} for demonstration: {made} saw them, and which "
             "records were dropped depends on them."
         )
     return sentences
+
+
+def weaker_rule(dedup: dict) -> str:
+    """The thresholds of de-duplication beyond which less is found than by their defaults; "" for none."""
+    default = Rule()
+    if dedup.get("method", "aligned") != "aligned":
+        beyond = {"threshold": dedup.get("threshold", SQUARES_THRESHOLD) > SQUARES_THRESHOLD}
+    else:
+        beyond = {name: dedup.get(name, 0.0) > getattr(default, name) for name in ("threshold", "possible")}
+        beyond["margin"] = dedup.get("margin", default.margin) < default.margin
+    return ", ".join(f"{name} {dedup[name]:g}" for name, is_so in beyond.items() if is_so)
 
 
 def is_chosen(public: str, config: dict) -> bool:

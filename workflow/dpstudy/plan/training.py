@@ -13,7 +13,14 @@ from dpstudy.evaluation.on_training import ON_TRAINING, UNPAID
 from dpstudy.plan import paths
 from dpstudy.plan.code import cell_hash
 from dpstudy.plan.origin import origin_of
-from dpstudy.plan.outside import inherited_choices, kept_numbers, outside_ledger, scaled_by_own, several_records
+from dpstudy.plan.outside import (
+    cut_test_records,
+    inherited_choices,
+    kept_numbers,
+    outside_ledger,
+    scaled_by_own,
+    several_records,
+)
 from dpstudy.plan.publics import fit_points, kept_for, publics_of, start_files
 from dpstudy.plan.sources import facts, feature_files, feature_folder, record_names, scaling_of, training_splits
 from dpstudy.privacy.spending import BOOK
@@ -150,7 +157,8 @@ def not_accounted(study: dict, cell: Cell) -> list[str]:
     start, options = start_of(study, cell), cell.options(study)
     outside = outside_ledger(study, cell.features, start, publics_of(study, cell.features, start))
     dataset = study["datasets"][cell.dataset]
-    inherited = inherited_choices(dataset, options) + scaled_by_own(dataset, study["features"][cell.features])
+    inherited = inherited_choices(dataset, options) + scaled_by_own(study, cell.dataset, cell.features)
+    inherited += cut_test_records(dataset)
     unpaid = [UNPAID] * is_scored_on_training(study)
     return [*outside, *inherited, *options.get("not_accounted", []), *unpaid]
 
