@@ -155,18 +155,19 @@ def wait_for_jobs() -> None:
     """Wait for jobs in SLURM's queue that a run left behind, whose results are kept.
 
     Raises:
-        RefusedError: SLURM, which had named some, answers no more: they may be at work still.
+        RefusedError: there is a SLURM, and it does not answer: jobs may be at work.
     """
     announced: list[str] = []
     silent = 0.0  # since when SLURM does not answer
     while True:
         queued = slurm_jobs()
-        if queued is None and announced:
+        if queued is None and (announced or shutil.which("squeue")):
             silent = silent or time.monotonic()
+            of_them = f": {' '.join(announced)}" if announced else ""
             if time.monotonic() - silent > SILENCE_SECONDS:
                 raise RefusedError(
-                    "SLURM does not answer any more, and jobs of an earlier run may be at work: "
-                    f"{' '.join(announced)}; try again once it answers"
+                    f"SLURM's squeue does not answer, and jobs of a run that died may be at work{of_them}; try again "
+                    "once it answers, or if there are none, run snakemake --unlock, then try again"
                 )
             time.sleep(QUEUE_SECONDS)
             continue

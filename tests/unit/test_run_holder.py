@@ -54,9 +54,15 @@ def test_jobs_are_waited_for_while_slurm_does_not_answer(monkeypatch):
     run.wait_for_jobs()
     assert len(slept) == 5 and next(answers, "none left") == "none left"
     monkeypatch.setattr(run, "slurm_jobs", lambda: None)
+    monkeypatch.setattr(run.shutil, "which", lambda program: None)
     run.wait_for_jobs()  # no SLURM here
     answers = iter([["12"]])
     monkeypatch.setattr(run, "slurm_jobs", lambda: next(answers, None))
     monkeypatch.setattr(run.time, "monotonic", iter(range(0, 10_000, 100)).__next__)
-    with pytest.raises(run.RefusedError, match="jobs of an earlier run may be at work: 12; try again"):
+    with pytest.raises(run.RefusedError, match="jobs of a run that died may be at work: 12; try again"):
+        run.wait_for_jobs()
+    monkeypatch.setattr(
+        run.shutil, "which", lambda program: "/usr/bin/squeue"
+    )  # there is a SLURM, silent from the first
+    with pytest.raises(run.RefusedError, match="may be at work; try again once it answers, or if there are none, run"):
         run.wait_for_jobs()

@@ -34,6 +34,20 @@ PERSONS = LEDGER | {"unit": "subject", "bounds": {"records": 2}}
 EACH, PERSON = Protected("record"), Protected("subject")
 
 
+def test_a_disk_without_locks_is_a_sentence(tmp_path, monkeypatch):
+    book = Spending(tmp_path / "privacy" / "spent.jsonl")
+
+    def unlockable(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr("fcntl.flock", unlockable)
+    with pytest.raises(
+        StudyError, match=r"spent.jsonl: cannot be locked \(Function not implemented\).*a disk with locks"
+    ):
+        book.record("a", "a/b/c/eps=1", 0, LEDGER)
+    assert not (tmp_path / "privacy" / "spent.jsonl").exists()
+
+
 def test_a_second_training_is_refused_until_somebody_says_so(tmp_path):
     book = Spending(tmp_path / "privacy" / "spent.jsonl")
     assert list(book.entries()) == []
